@@ -1,0 +1,52 @@
+// What the subcommands share: exit statuses, common flags, pictures on the command line, the bundled model.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gaze::apps {
+
+enum ExitStatus { kOk = 0, kFailure = 1, kUsage = 2, kSomeFailed = 3 };
+
+// A wrong command line that CLI11 cannot see by itself; ends the program with kUsage.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What a parsed command line will do. Each add_* function registers one subcommand whose callback sets it.
+using Run = std::function<int()>;
+
+struct CommonOptions {
+  std::string device = "auto";  // auto|cpu; cuda asks for the cuda build
+  int threads = 0;              // 0: as many as cores
+  uint64_t seed = 1;
+};
+// Adds --device, --threads, --seed to a subcommand.
+void add_common_options(CLI::App& command, CommonOptions& options);
+// Sets threads and seed; throws UsageError for a device this build has not.
+void apply(const CommonOptions& options);
+
+// Files as they are, folders searched for pictures by extension (recursively, sorted). A path that does not exist is kept,
+// so that it is reported as the picture that failed.
+std::vector<std::filesystem::path> expand_pictures(const std::vector<std::string>& paths);
+
+// The bundled model: $GAZE_WEIGHTS, the source tree's weights/, or the installed share/gaze. Throws FileError with what to do.
+std::filesystem::path bundled_model(const std::string& file);
+
+// "gaze: text" on stderr.
+void warn(const std::string& text);
+
+void add_classify(CLI::App& app, Run& run);
+void add_caption(CLI::App& app, Run& run);
+void add_overlay(CLI::App& app, Run& run);
+void add_inspect(CLI::App& app, Run& run);
+void add_data(CLI::App& app, Run& run);
+void add_train(CLI::App& app, Run& run);
+void add_eval(CLI::App& app, Run& run);
+
+}  // namespace gaze::apps

@@ -1,0 +1,30 @@
+// A picture in memory, and reading one from a file. Includes no torch and no OpenCV.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace gaze::models {
+
+// An upright RGB picture, 8 bits a channel, rows from the top: rgb[(y * width + x) * 3 + channel].
+struct Image {
+  int64_t width = 0;
+  int64_t height = 0;
+  std::vector<uint8_t> rgb;
+  int exif_orientation = 1;  // of the file it came from; already applied
+};
+
+struct ImageOptions {
+  int64_t max_pixels = 100'000'000;  // larger pictures are refused from their header, before they are decoded
+};
+
+// Reads JPEG, PNG, BMP, TIFF or WebP, told apart by content, not by name. EXIF orientation is applied; alpha is composited
+// on white; 16-bit values are divided by 257 and rounded; gray and CMYK become RGB.
+// Throws FileError (missing, empty, not a picture, truncated, damaged, too many pixels) naming the path and what to do.
+Image load_image(const std::filesystem::path& path, const ImageOptions& options = {});
+
+// Writes `image` (PNG or JPEG quality 95 by extension) under a temporary name, then renames. Throws FileError.
+void save_image(const Image& image, const std::filesystem::path& path);
+
+}  // namespace gaze::models

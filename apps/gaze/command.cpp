@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 bool looks_like_a_picture(const fs::path& path) {
   std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   static const std::vector<std::string> known = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"};
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
@@ -25,14 +26,19 @@ bool looks_like_a_picture(const fs::path& path) {
 }  // namespace
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("--device", options.device, "auto or cpu (cuda needs a build with the preset cuda-release)")->capture_default_str();
-  command.add_option("--threads", options.threads, "threads to use; 0 is one a core")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command
+      .add_option("--device", options.device, "auto or cpu (cuda needs a build with the preset cuda-release)")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "threads to use; 0 is one a core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--seed", options.seed, "seed of everything random")->capture_default_str();
 }
 
 void apply(const CommonOptions& options) {
   if (options.device != "auto" && options.device != "cpu") {
-    throw UsageError(fmt::format("--device {}: this build has cpu only; the preset cuda-release builds for CUDA", options.device));
+    throw UsageError(fmt::format(
+        "--device {}: this build has cpu only; the preset cuda-release builds for CUDA", options.device));
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   torch::manual_seed(options.seed);
@@ -47,7 +53,8 @@ std::vector<fs::path> expand_pictures(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<fs::path> found;
-    for (const auto& entry : fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied)) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied)) {
       if (entry.is_regular_file(ignored) && looks_like_a_picture(entry.path())) found.push_back(entry.path());
     }
     std::sort(found.begin(), found.end());
@@ -62,13 +69,17 @@ fs::path bundled_model(const std::string& file) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   folders.push_back(program.parent_path() / ".." / "share" / "gaze");
-  folders.push_back(program.parent_path() / ".." / ".." / ".." / "weights");  // build/<preset>/bin of the source tree
+  folders.push_back(program.parent_path() / ".." / ".." / ".." /
+                    "weights");  // build/<preset>/bin of the source tree
   for (const fs::path& folder : folders) {
     if (fs::exists(folder / file, ignored)) return fs::canonical(folder / file);
   }
-  throw FileError(file, "the bundled model was not found", "give one with --model, or set GAZE_WEIGHTS to the folder weights/");
+  throw FileError(file, "the bundled model was not found",
+                  "give one with --model, or set GAZE_WEIGHTS to the folder weights/");
 }
 
-void warn(const std::string& text) { std::cerr << "gaze: " << text << std::endl; }
+void warn(const std::string& text) {
+  std::cerr << "gaze: " << text << std::endl;
+}
 
 }  // namespace gaze::apps

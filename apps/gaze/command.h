@@ -31,11 +31,12 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 // Sets threads and seed; throws UsageError for a device this build has not.
 void apply(const CommonOptions& options);
 
-// Files as they are, folders searched for pictures by extension (recursively, sorted). A path that does not exist is kept,
-// so that it is reported as the picture that failed.
+// Files as they are, folders searched for pictures by extension (recursively, sorted). A path that does not
+// exist is kept, so that it is reported as the picture that failed.
 std::vector<std::filesystem::path> expand_pictures(const std::vector<std::string>& paths);
 
-// The bundled model: $GAZE_WEIGHTS, the source tree's weights/, or the installed share/gaze. Throws FileError with what to do.
+// The bundled model: $GAZE_WEIGHTS, the source tree's weights/, or the installed share/gaze. Throws FileError
+// with what to do.
 std::filesystem::path bundled_model(const std::string& file);
 
 // "gaze: text" on stderr.

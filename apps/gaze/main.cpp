@@ -8,7 +8,9 @@
 
 int main(int argc, char** argv) {
   using namespace gaze::apps;
-  CLI::App app("gaze: captions for pictures, and where every word looked.\n\nExample:\n  gaze caption photo.jpg", "gaze");
+  CLI::App app(
+      "gaze: captions for pictures, and where every word looked.\n\nExample:\n  gaze caption photo.jpg",
+      "gaze");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text);
   Run run;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <opencv2/imgcodecs.hpp>
 
+#include "models/image/png_chunks.h"
 #include "modules/core/error.h"
 
 namespace gaze::models {
@@ -15,7 +16,9 @@ namespace {
 constexpr int64_t kLongestSide = 384;
 constexpr int kFaint = 8;  // alpha up to here counts as transparent when the box is found
 
-uint8_t to_byte(double value) { return static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0)); }
+uint8_t to_byte(double value) {
+  return static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));
+}
 
 struct Share {
   int64_t index;
@@ -37,7 +40,8 @@ std::vector<std::vector<Share>> shares(int64_t from, int64_t to) {
 }
 
 template <int C>
-std::vector<uint8_t> shrink_bytes(const std::vector<uint8_t>& from, int64_t w, int64_t h, int64_t new_w, int64_t new_h) {
+std::vector<uint8_t> shrink_bytes(const std::vector<uint8_t>& from, int64_t w, int64_t h, int64_t new_w,
+                                  int64_t new_h) {
   const auto across = shares(w, new_w), down = shares(h, new_h);
   std::vector<float> rows(static_cast<size_t>(new_w * h * C));
   for (int64_t y = 0; y < h; ++y) {
@@ -47,7 +51,8 @@ std::vector<uint8_t> shrink_bytes(const std::vector<uint8_t>& from, int64_t w, i
         const uint8_t* pixel = from.data() + (y * w + share.index) * C;
         for (int c = 0; c < C; ++c) sum[c] += share.weight * pixel[c];
       }
-      for (int c = 0; c < C; ++c) rows[static_cast<size_t>((y * new_w + x) * C + c)] = static_cast<float>(sum[c]);
+      for (int c = 0; c < C; ++c)
+        rows[static_cast<size_t>((y * new_w + x) * C + c)] = static_cast<float>(sum[c]);
     }
   }
   std::vector<uint8_t> result(static_cast<size_t>(new_w * new_h * C));
@@ -65,6 +70,18 @@ std::vector<uint8_t> shrink_bytes(const std::vector<uint8_t>& from, int64_t w, i
 
 Raster shrink_raster(const Raster& from, int64_t width, int64_t height) {
   return {width, height, shrink_bytes<4>(from.rgba, from.width, from.height, width, height)};
+}
+
+// Empty where the file is not a whole PNG.
+cv::Mat decode_png(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (bytes.empty() || !detail::ByteView(bytes.data(), bytes.size()).has(1, "PNG")) return {};
+  try {
+    return cv::imdecode(detail::essential_png({bytes.data(), bytes.size()}), cv::IMREAD_UNCHANGED);
+  } catch (const detail::BadPicture&) {
+    return {};
+  }
 }
 
 // Any picture OpenCV decodes -> premultiplied RGBA.
@@ -106,7 +123,8 @@ Raster crop_to_alpha(const Raster& from) {
 }
 
 // Sum over a window of 2 * radius + 1 along one axis, divided by its size; outside is 0.
-void box_blur(std::vector<uint8_t>& plane, int64_t count, int64_t length, int64_t step, int64_t stride, int64_t radius) {
+void box_blur(std::vector<uint8_t>& plane, int64_t count, int64_t length, int64_t step, int64_t stride,
+              int64_t radius) {
   std::vector<uint8_t> line(static_cast<size_t>(length));
   const int64_t window = 2 * radius + 1;
   for (int64_t i = 0; i < count; ++i) {
@@ -126,7 +144,8 @@ void box_blur(std::vector<uint8_t>& plane, int64_t count, int64_t length, int64_
 std::array<std::array<uint8_t, 256>, 3> light_table(const Light& light) {
   std::array<std::array<uint8_t, 256>, 3> table{};
   for (size_t c = 0; c < 3; ++c) {
-    for (int v = 0; v < 256; ++v) table[c][static_cast<size_t>(v)] = to_byte(((v - 128) * light.contrast + 128) * light.gain[c]);
+    for (int v = 0; v < 256; ++v)
+      table[c][static_cast<size_t>(v)] = to_byte(((v - 128) * light.contrast + 128) * light.gain[c]);
   }
   return table;
 }
@@ -134,14 +153,14 @@ std::array<std::array<uint8_t, 256>, 3> light_table(const Light& light) {
 }  // namespace
 
 Cutout load_cutout(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const cv::Mat decoded = bytes.empty() ? cv::Mat() : cv::imdecode(bytes, cv::IMREAD_UNCHANGED);
+  const cv::Mat decoded = decode_png(path);
   if (decoded.empty() || decoded.depth() != CV_8U) {
-    throw FileError(path.string(), "not a PNG of 8 bits a channel", "install the package tuxpaint-stamps-default again");
+    throw FileError(path.string(), "not a PNG of 8 bits a channel",
+                    "install the package tuxpaint-stamps-default again");
   }
   Raster raster = crop_to_alpha(premultiplied(decoded));
-  if (raster.rgba.empty()) throw FileError(path.string(), "nothing on it is visible", "leave it out of the table of stamps");
+  if (raster.rgba.empty())
+    throw FileError(path.string(), "nothing on it is visible", "leave it out of the table of stamps");
   const int64_t side = std::max(raster.width, raster.height);
   if (side > kLongestSide) {
     raster = shrink_raster(raster, std::max<int64_t>(1, raster.width * kLongestSide / side),
@@ -176,7 +195,8 @@ Raster place(const Cutout& cutout, const Pose& pose, const Light& light, int64_t
   size_t level = 0;
   for (double scale = pose.scale; scale <= 0.7 && level + 1 < cutout.levels.size(); scale *= 2) ++level;
   const Raster& from = cutout.levels[level];
-  const double across = from.width / (cutout.width() * pose.scale), down = from.height / (cutout.height() * pose.scale);
+  const double across = from.width / (cutout.width() * pose.scale),
+               down = from.height / (cutout.height() * pose.scale);
   const auto lit = light_table(light);
 
   Raster layer{width, height, std::vector<uint8_t>(static_cast<size_t>(4 * width * height))};
@@ -226,7 +246,8 @@ void paint(const Raster& layer, Image& picture) {
   }
 }
 
-void cast_shadow(const Raster& layer, int64_t dx, int64_t dy, int64_t radius, double strength, Image& picture) {
+void cast_shadow(const Raster& layer, int64_t dx, int64_t dy, int64_t radius, double strength,
+                 Image& picture) {
   const int64_t w = picture.width, h = picture.height;
   std::vector<uint8_t> shade(static_cast<size_t>(w * h));
   for (int64_t y = std::max<int64_t>(0, dy); y < std::min(h, h + dy); ++y) {
@@ -242,7 +263,8 @@ void cast_shadow(const Raster& layer, int64_t dx, int64_t dy, int64_t radius, do
   for (size_t i = 0; i < shade.size(); ++i) {
     if (shade[i] == 0) continue;
     const int keep = 256 - full * shade[i] / 255;
-    for (size_t c = 0; c < 3; ++c) picture.rgb[3 * i + c] = static_cast<uint8_t>(picture.rgb[3 * i + c] * keep / 256);
+    for (size_t c = 0; c < 3; ++c)
+      picture.rgb[3 * i + c] = static_cast<uint8_t>(picture.rgb[3 * i + c] * keep / 256);
   }
 }
 
@@ -255,7 +277,8 @@ void soften(Image& picture) {
   const int64_t w = picture.width, h = picture.height;
   const std::vector<uint8_t> from = picture.rgb;
   for (int64_t y = 0; y < h; ++y) {
-    const int64_t up = std::max<int64_t>(0, y - 1) * w * 3, here = y * w * 3, below = std::min(h - 1, y + 1) * w * 3;
+    const int64_t up = std::max<int64_t>(0, y - 1) * w * 3, here = y * w * 3,
+                  below = std::min(h - 1, y + 1) * w * 3;
     for (int64_t x = 0; x < w; ++x) {
       const int64_t left = std::max<int64_t>(0, x - 1) * 3, right = std::min(w - 1, x + 1) * 3;
       for (int64_t c = 0; c < 3; ++c) {
@@ -278,7 +301,8 @@ Image shrink(const Image& picture, int64_t width, int64_t height) {
   return result;
 }
 
-Image cut(const Image& picture, double x, double y, double w, double h, bool flip, int64_t width, int64_t height) {
+Image cut(const Image& picture, double x, double y, double w, double h, bool flip, int64_t width,
+          int64_t height) {
   Image result;
   result.width = width;
   result.height = height;
@@ -296,7 +320,8 @@ Image cut(const Image& picture, double x, double y, double w, double h, bool fli
         const auto at = [&](int64_t px, int64_t py) {
           return static_cast<double>(picture.rgb[static_cast<size_t>((py * picture.width + px) * 3 + c)]);
         };
-        const double above = at(i, j) * (1 - fu) + at(right, j) * fu, under = at(i, below) * (1 - fu) + at(right, below) * fu;
+        const double above = at(i, j) * (1 - fu) + at(right, j) * fu,
+                     under = at(i, below) * (1 - fu) + at(right, below) * fu;
         result.rgb[static_cast<size_t>((row * width + to) * 3 + c)] = to_byte(above * (1 - fv) + under * fv);
       }
     }

@@ -1,5 +1,5 @@
-// Pictures with transparency, and the few operations scenes are painted with. All arithmetic is plain and in a fixed order,
-// so that a scene has the same pixels on every machine. Includes no torch and no OpenCV.
+// Pictures with transparency, and the few operations scenes are painted with. All arithmetic is plain and in
+// a fixed order, so that a scene has the same pixels on every machine. Includes no torch and no OpenCV.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct Raster {
   uint8_t* at(int64_t x, int64_t y) { return rgba.data() + 4 * (y * width + x); }
 };
 
-// A cut-out photograph, cropped to what is not transparent, at most 384 pixels on its longer side, with its halvings.
+// A cut-out photograph, cropped to what is not transparent, at most 384 pixels on its longer side, with its
+// halvings.
 struct Cutout {
   std::vector<Raster> levels;  // each half the size of the one before
   double coverage = 0;         // share of the box that is opaque
@@ -31,8 +32,8 @@ struct Cutout {
 // Throws FileError for what is not a PNG with something visible on it.
 Cutout load_cutout(const std::filesystem::path& path);
 
-// Where a cut-out lies: its centre in picture coordinates, picture pixels per cut-out pixel, and a turn given by its cosine
-// and sine, after the flip.
+// Where a cut-out lies: its centre in picture coordinates, picture pixels per cut-out pixel, and a turn given
+// by its cosine and sine, after the flip.
 struct Pose {
   double x = 0, y = 0;
   double scale = 1;
@@ -59,7 +60,8 @@ Raster place(const Cutout& cutout, const Pose& pose, const Light& light, int64_t
 void paint(const Raster& layer, Image& picture);
 
 // Darkens the picture by the layer's blurred alpha, moved by (dx, dy) pixels: at most by `strength` (0..1).
-void cast_shadow(const Raster& layer, int64_t dx, int64_t dy, int64_t radius, double strength, Image& picture);
+void cast_shadow(const Raster& layer, int64_t dx, int64_t dy, int64_t radius, double strength,
+                 Image& picture);
 
 void relight(const Light& light, Image& picture);
 
@@ -70,6 +72,7 @@ void soften(Image& picture);
 Image shrink(const Image& picture, int64_t width, int64_t height);
 
 // The rectangle at (x, y) of the given size, bilinear, to width x height; mirrored if `flip`.
-Image cut(const Image& picture, double x, double y, double w, double h, bool flip, int64_t width, int64_t height);
+Image cut(const Image& picture, double x, double y, double w, double h, bool flip, int64_t width,
+          int64_t height);
 
 }  // namespace gaze::models

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine: SplitMix64 (Steele, Lea, Flood 2014) started from a hash of what the
-// numbers are for, so that no order of use matters. Includes no torch.
+// Random numbers that are the same on every machine: SplitMix64 (Steele, Lea, Flood 2014) started from a hash
+// of what the numbers are for, so that no order of use matters. Includes no torch.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,12 @@ Stamp stamp_from(const json& row) {
 }
 
 ClassNoun class_noun_from(const json& row) {
-  return {row.at("index"),   row.at("name"),     row.at("noun"),
-          row.at("plural"),  row.at("article"),  row.at("category"),
+  return {row.at("index"),
+          row.at("name"),
+          row.at("noun"),
+          row.at("plural"),
+          row.at("article"),
+          row.at("category"),
           row.at("synonyms").get<std::vector<std::string>>()};
 }
 
@@ -85,7 +89,9 @@ bool operator==(const Noun& a, const Noun& b) {
   return a.singular == b.singular && a.plural == b.plural && a.article == b.article;
 }
 
-bool operator!=(const Noun& a, const Noun& b) { return !(a == b); }
+bool operator!=(const Noun& a, const Noun& b) {
+  return !(a == b);
+}
 
 const std::vector<Stamp>& stamp_table() {
   static const std::vector<Stamp> rows = rows_of(detail::k_stamps_json, stamp_from);
@@ -123,8 +129,8 @@ std::string plural_of(const std::string& noun) {
   for (const char* hiss : {"s", "x", "ch", "sh"}) {
     if (ends_with(noun, hiss)) return noun + "es";
   }
-  const bool consonant_y =
-      noun.size() > 1 && noun.back() == 'y' && std::string("aeiou").find(noun[noun.size() - 2]) == std::string::npos;
+  const bool consonant_y = noun.size() > 1 && noun.back() == 'y' &&
+                           std::string("aeiou").find(noun[noun.size() - 2]) == std::string::npos;
   return consonant_y ? noun.substr(0, noun.size() - 1) + "ies" : noun + "s";
 }
 

@@ -1,62 +1,124 @@
-// Visual tokens -> words: a Transformer decoder (Vaswani et al. 2017, post-norm) with cross-attention over the picture's cells.
+// Visual tokens -> words: a Transformer decoder (Vaswani et al. 2017, post-norm) with cross-attention over
+// the picture's cells.
 #pragma once
 
 #include <torch/nn/module.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
-#include "modules/attention/cross_attention.h"
+#include "models/decoder/decoder_layer.h"
 
 namespace gaze::models {
 
 struct CaptionDecoderOptions {
-  int64_t vocabulary = 0;      // V
-  int64_t visual_width = 1000; // channels of a cell: classes for evidence, the last stage's channels for features
-  bool class_evidence = true;  // cells are class logits (softmax over classes, then a linear) rather than features
-  int64_t width = 256;         // D
-  int64_t heads = 8;           // N
-  int64_t layers = 2;
-  int64_t feed_forward = 1024;
-  int64_t max_tokens = 32;     // longest caption, end token included
-  double dropout = 0.1;
+  int64_t vocabulary = 0;       // V
+  int64_t visual_width = 1000;  // channels of a cell: K classes, or the last stage's channels
+  bool class_evidence = true;   // cells are class logits (softmax, then a linear), not features
+  // Of class evidence only. A cell's classes, the network's and `extra` more that the decoder learns to see
+  // in their logits, are summed into groups, e.g. one a noun.
+  int64_t extra = 0;            // E
+  std::vector<int64_t> groups;  // of each of the K + E classes, 0 .. G-1; empty: each its own
+  // [G] the word that names each group, -1 for none. A cell is then the mean of the words' own embeddings, so
+  // that a word learned once can be read from any cell and said again.
+  std::vector<int64_t> group_words;
+  bool copy = false;            // cross-attention starts by passing values on; matters at creation only
+  int64_t width = 256;          // D, a multiple of 4 and of `heads`
+  int64_t heads = 8;            // N
+  int64_t layers = 2;           // at least 1
+  int64_t feed_forward = 1024;  // hidden width
+  int64_t max_tokens = 32;      // longest caption, end token included
+  double dropout = 0.1;         // in training
+  bool tie = false;             // the output projection is the word embedding's transpose, with its own bias
 };
 nlohmann::json to_json(const CaptionDecoderOptions& options);
-CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json);  // throws ArgumentError
+// Keys that are missing keep their defaults, except `vocabulary`. Throws ArgumentError naming a wrong or
+// unknown key.
+CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json);
 
-// What one decoding step sees: keys and values of the picture, projected once, and of the words so far. Rows are hypotheses.
+// What one decoding step sees: keys and values of the pictures, projected once, and of the words so far. Each
+// picture has `beam` hypotheses; its hypotheses share its keys and values. Row b * beam + i is hypothesis i
+// of picture b: R = B * beam.
 struct DecoderState {
-  std::vector<torch::Tensor> memory_keys, memory_values;  // a layer: [B, N, S, D/N]
-  std::vector<torch::Tensor> keys, values;                // a layer: [B, N, T, D/N], grown by step()
-  int64_t length = 0;                                     // T
+  std::vector<LayerState> layers;
+  int64_t beam = 1;
+  int64_t length = 0;  // T, words so far
 
-  // Row i becomes what row `rows[i]` was; `same_picture` leaves the memory of the picture alone where rows share it.
+  // Row i becomes what row `rows[i]` was (rows: int64 [R'], R' a multiple of `beam`); the rows of one picture
+  // must come from one picture. Pictures may be left out or moved; where all stay, their keys and values are
+  // not touched.
   void reorder(const torch::Tensor& rows);
 };
 
 struct DecoderStep {
-  torch::Tensor log_probabilities;  // [B, V], float32
-  torch::Tensor map;                // [B, N, S], cross-attention of the last layer; each [S] sums to 1
+  torch::Tensor log_probabilities;  // [R, V], float32
+  torch::Tensor map;                // [R, N, S], cross-attention of the last layer; each [S] sums to 1
 };
 
 class CaptionDecoderImpl : public torch::nn::Module {
  public:
+  // Throws ArgumentError for sizes below 1, and for a width that the heads or the positions cannot share.
   explicit CaptionDecoderImpl(const CaptionDecoderOptions& options);
 
-  // visual [B, visual_width, h, w] (class logits or features) -> visual tokens [B, h*w, D]: softmax over classes (evidence only),
-  // linear without bias (initial deviation 0.5 for evidence), LayerNorm, plus 2-D sinusoidal cell positions; row-major cells.
+  // visual [B, K, h, w], K = visual_width -> visual tokens [B, h*w, D], row-major cells, any h and w:
+  //   evidence: LayerNorm(P g) + cell_positions, where g [G] are the sums over groups of
+  //             softmax([z; U (z - mean z) + c]), z the cell's K logits, U and c those of extra();
+  //             P has no bias, its columns are learned (initial deviation 0.5) or, with group_words, the
+  //             embeddings of the groups' words;
+  //   features: LayerNorm(P x) + cell_positions, x the cell's K features.
+  // Throws ArgumentError for another shape.
   torch::Tensor embed_picture(const torch::Tensor& visual);
 
-  // Teacher forcing. tokens [B, T] int64 (start token first), memory [B, S, D] -> logits [B, T, V] of the next tokens.
+  // The learned layer U of the extra classes; null without.
+  torch::nn::Linear extra() { return extra_; }
+
+  // The two halves of embed_picture() for class evidence.
+  // logits [B, S, visual_width] -> probabilities of the groups [B, S, G], float32.
+  torch::Tensor group_probabilities(const torch::Tensor& logits) { return group_sums(with_extra(logits)); }
+  // Its two halves: logits of all classes, z ++ U (z - mean z), [B, S, visual_width + E], U's input dropped
+  // out in `dropout` of its places; and softmax over them, summed by group.
+  torch::Tensor with_extra(const torch::Tensor& logits, double dropout = 0);
+  torch::Tensor group_sums(const torch::Tensor& logits) const;
+  // cells [B, h*w, G] (probabilities) or [B, h*w, visual_width] (features) -> visual tokens [B, h*w, D].
+  torch::Tensor embed_cells(const torch::Tensor& cells, int64_t rows, int64_t cols);
+
+  // G, or the features' width: what embed_cells() expects.
+  int64_t cell_width() const { return cell_width_; }
+
+  // Teacher forcing. tokens [B, T] int64 (start token first, T <= max_tokens), memory [B, S, D] -> logits [B,
+  // T, V] of the next tokens. Position t sees the tokens 0..t only.
   torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& memory);
 
-  DecoderState begin(const torch::Tensor& memory);
-  // tokens [B]: the word each row emitted last (the start token first).
+  // memory [B, S, D]: a state with `beam` hypotheses a picture, before the first word.
+  DecoderState begin(const torch::Tensor& memory, int64_t beam = 1);
+
+  // tokens [R] int64: the word each row emitted last (the start token first). The same numbers as forward()'s
+  // last position.
   DecoderStep step(DecoderState& state, const torch::Tensor& tokens);
 
-  const CaptionDecoderOptions& options() const;
+  const CaptionDecoderOptions& options() const { return options_; }
+
+ private:
+  torch::Tensor embed_words(const torch::Tensor& tokens, int64_t first);
+  torch::Tensor logits(const torch::Tensor& x);
+
+  CaptionDecoderOptions options_;
+  int64_t cell_width_ = 0;
+  torch::Tensor groups_;       // [visual_width + E] int64, undefined without groups
+  torch::Tensor group_words_;  // [G] int64: rows of the embedding, and behind it of `nameless_`
+  torch::Tensor nameless_;     // what groups without a word look like
+  torch::nn::Linear extra_{nullptr}, visual_{nullptr};
+  torch::nn::LayerNorm visual_norm_{nullptr};
+  torch::nn::Embedding embedding_{nullptr};
+  torch::nn::Dropout dropout_{nullptr};
+  std::vector<DecoderLayer> layers_;
+  torch::nn::Linear output_{nullptr};  // empty when tied
+  torch::Tensor output_bias_;          // only when tied
 };
 TORCH_MODULE(CaptionDecoder);
 

@@ -9,10 +9,12 @@
 namespace gaze::models {
 
 struct SearchOptions {
-  int64_t beam = 3;             // hypotheses kept a step; 1 is greedy. < 1: ArgumentError
-  int64_t best = 1;             // captions returned a picture, at most `beam`
-  int64_t max_words = 24;       // a caption that has not ended by then is returned unfinished
-  double length_penalty = 0.7;  // score = log-probability / ((5 + length) / 6) ^ length_penalty (Wu et al. 2016)
+  int64_t beam = 3;  // hypotheses kept a step; 1 is greedy
+  int64_t best = 1;  // captions returned a picture, 1..beam
+  int64_t max_words =
+      24;  // longest caption without its end token; the decoder's max_tokens - 1 where that is less
+  double length_penalty =
+      0.7;  // score = log-probability / ((5 + length) / 6) ^ length_penalty (Wu et al. 2016)
 };
 
 // One caption. `tokens` has no start token and ends with the end token if finished.
@@ -21,11 +23,22 @@ struct Hypothesis {
   std::vector<double> log_probabilities;  // of each token
   std::vector<torch::Tensor> maps;        // of each token: [N, S], cross-attention of the last layer
   double log_probability = 0;             // their sum
-  double score = 0;                       // what the search ranked by
-  bool finished = false;
+  double score = 0;                       // what the search ranked by; length is that of `tokens`
+  bool finished = false;                  // ended by itself; otherwise cut at max_words
 };
 
-// memory [B, S, D] -> for each picture the best captions, best first; never empty.
-std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory, const SearchOptions& options);
+// Captions of the pictures of memory [B, S, D] (embed_picture's), best score first, finished ones before
+// unfinished ones; at least one a picture, at most `best`, all distinct. <pad>, <start> and <unk> are never
+// emitted.
+//
+// All pictures and hypotheses of a step are one batch. A step keeps, of every picture, the `beam` best
+// continuations that do not end; those that end count as finished where they are among its `beam` best
+// continuations. A picture is done when no unfinished hypothesis can still reach the score of its `best`
+// finished ones (with beam = 1: when it ends), and leaves the batch. A beam that holds all prefixes finds the
+// optimum.
+//
+// Throws ArgumentError for an option outside its range and for memory that is not finite.
+std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
+                                            const SearchOptions& options);
 
 }  // namespace gaze::models

@@ -9,27 +9,43 @@
 
 namespace gaze::models {
 
-// A word vocabulary. Ids 0..3 are <pad>, <start>, <end>, <unk>; the others are lower-case words in a fixed order.
+// A word vocabulary. Ids 0..3 are <pad>, <start>, <end>, <unk>; the others are lower-case words in a fixed
+// order. An entry may be a phrase, words joined by single spaces ("red panda"): it is one token.
 class Vocabulary {
  public:
   static constexpr int64_t kPad = 0, kStart = 1, kEnd = 2, kUnknown = 3;
+  static constexpr int64_t kSpecials = 4;
 
-  // Every distinct word of `captions` (split on spaces), sorted.
-  static Vocabulary from_captions(const std::vector<std::string>& captions);
-  // {"kind": "word", "data": [words in id order]}; throws ArgumentError naming what is wrong.
+  // The four special entries alone.
+  Vocabulary();
+
+  // `phrases`, and every distinct word of `captions` outside of them (split on white space, in lower case),
+  // sorted.
+  static Vocabulary from_captions(const std::vector<std::string>& captions,
+                                  const std::vector<std::string>& phrases = {});
+  // {"kind": "word", "data": [words in id order, the special ones first]}; throws ArgumentError naming what
+  // is wrong.
   static Vocabulary from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
-  int64_t id(const std::string& word) const;           // kUnknown where it is not known
-  const std::string& word(int64_t id) const;           // throws ArgumentError outside 0..size-1
-  std::vector<int64_t> encode(const std::string& caption) const;  // without start and end
-  std::string decode(const std::vector<int64_t>& ids) const;      // specials dropped, joined by spaces
+  // kUnknown where the word is not known.
+  int64_t id(const std::string& word) const;
+  // Throws ArgumentError outside 0 .. size() - 1.
+  const std::string& word(int64_t id) const;
+  // Without start and end. From left to right, the longest entry that fits.
+  std::vector<int64_t> encode(const std::string& caption) const;
+  // Special entries dropped, the rest joined by spaces.
+  std::string decode(const std::vector<int64_t>& ids) const;
 
  private:
-  explicit Vocabulary(std::vector<std::string> words);
+  // The entries of `words`, "" for a word that is in none.
+  std::vector<std::string> entries(const std::vector<std::string>& words) const;
+  void add(const std::string& entry);
+
   std::vector<std::string> words_;
   std::unordered_map<std::string, int64_t> ids_;
+  size_t longest_ = 1;  // words in the longest entry
 };
 
 }  // namespace gaze::models

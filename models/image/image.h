@@ -19,12 +19,12 @@ struct ImageOptions {
   int64_t max_pixels = 100'000'000;  // larger pictures are refused from their header, before they are decoded
 };
 
-// Reads JPEG, PNG, BMP, TIFF or WebP, told apart by content, not by name. EXIF orientation is applied; alpha is composited
-// on white; 16-bit values are divided by 257 and rounded; gray and CMYK become RGB.
-// Throws FileError (missing, empty, not a picture, truncated, damaged, too many pixels) naming the path and what to do.
+// Reads JPEG, PNG, BMP, TIFF or WebP, told apart by content, not by name. EXIF orientation is applied; alpha
+// is composited on white; 16-bit values are divided by 257 and rounded; gray and CMYK become RGB.
+// Throws FileError (missing, empty, no picture, truncated, damaged, too many pixels): path and what to do.
 Image load_image(const std::filesystem::path& path, const ImageOptions& options = {});
 
-// Writes `image` (PNG or JPEG quality 95 by extension) under a temporary name, then renames. Throws FileError.
+// Writes PNG, or JPEG of quality 95, by extension, under a temporary name, then renames. Throws FileError.
 void save_image(const Image& image, const std::filesystem::path& path);
 
 }  // namespace gaze::models

@@ -12,40 +12,50 @@ namespace gaze::models {
 struct CaptionRecipe {
   // the network
   std::string backbone = "efficientnet_lite0";
-  std::filesystem::path weights;           // its ImageNet weights; frozen
+  std::filesystem::path weights;             // its ImageNet weights; frozen
   std::string slots = "blocks.1[2-5].attn";  // glob of the slots that are filled
-  std::string module = "cbam";             // what goes into them; "none" for nothing
-  int64_t size = 320;                      // the model's input, squashed to size x size
+  std::string module = "cbam";               // what goes into them; "none" for nothing
+  int64_t size = 320;                        // the model's input, squashed to size x size
 
   // the scenes
   uint64_t seed = 1;
-  int64_t scenes = 6000;        // composed once, by seed
+  int64_t scenes = 6000;  // composed once, by seed
   int64_t val_scenes = 300;
   int64_t min_objects = 1, max_objects = 3;
-  double rename = 0.8;          // share of uses in which a scene's classes are renamed (see caption_batch.h)
+  double close_ups = 0.4;  // share of one-object scenes that are close-ups
+  double rename = 0.8;     // share of uses in which a scene's classes are renamed (see caption_batch.h)
 
   // the decoder
   int64_t width = 256, heads = 8, layers = 2, feed_forward = 1024, max_tokens = 24;
   double dropout = 0.1;
 
-  // first stage: the decoder alone, on the frozen network's class evidence
+  // first stage: the extra classes of the evidence, on cells whose owner is known (see caption_batch.h)
+  int64_t noun_steps = 1500;
+  int64_t noun_batch = 512;  // cells
+  double noun_lr = 1e-3;
+  double noun_dropout = 0.3;  // of the logits they are read from
+
+  // second stage: the decoder alone, on the frozen network's class evidence
+  double noise =
+      1.0;  // added to its logits: standard deviation 0 to this, a scene each, by cell and by patch
   int64_t epochs = 20;
   int64_t batch = 32;
   double lr = 1e-3;
   double weight_decay = 0.01;
-  int64_t warmup = 200;         // steps
+  int64_t warmup = 200;  // steps
   double label_smoothing = 0.1;
-  double clip = 1.0;            // of the gradient's norm
+  double clip = 1.0;  // of the gradient's norm
 
-  // second stage: the slots' blocks with the decoder, on pictures; the loss adds `keep` x the divergence of the class
-  // evidence from the frozen network's
+  // third stage: the slots' blocks with the decoder (at a tenth of the rate), on pictures; the loss adds that
+  // of cells whose owner is known, and `keep` x the divergence of the class evidence from the frozen
+  // network's
   int64_t slot_epochs = 1;
-  int64_t slot_scenes = 2000;   // the first of the scenes
+  int64_t slot_scenes = 2000;  // the first of the scenes
   int64_t slot_batch = 16;
-  double slot_lr = 2e-4;
+  double slot_lr = 2e-3;
   double keep = 1.0;
 
-  double save_seconds = 60;     // how often the run's state is saved, for resuming
+  double save_seconds = 60;  // how often the run's state is saved, for resuming
 };
 
 nlohmann::json to_json(const CaptionRecipe& recipe);

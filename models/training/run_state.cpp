@@ -13,7 +13,8 @@ using Moments = torch::optim::AdamWParamState;
 const at::Tensor& find(const StateDict& tensors, const std::string& name, const at::Tensor& like) {
   const auto found = tensors.find(name);
   if (found == tensors.end() || found->second.sizes() != like.sizes()) {
-    throw ArgumentError("[resume] expected " + name + " as this recipe has it; got a state of another recipe");
+    throw ArgumentError("[resume] expected " + name +
+                        " as this recipe has it; got a state of another recipe");
   }
   return found->second;
 }
@@ -28,7 +29,8 @@ RunState read_run_state(const std::filesystem::path& path) {
   Safetensors content = read_safetensors(path);
   const auto progress = content.metadata.find("progress");
   if (progress == content.metadata.end()) {
-    throw FileError(path.string(), "is not the state of a training run", "give --out the folder of a run, or an empty one");
+    throw FileError(path.string(), "is not the state of a training run",
+                    "give --out the folder of a run, or an empty one");
   }
   return {nlohmann::json::parse(progress->second), std::move(content.tensors)};
 }
@@ -36,7 +38,8 @@ RunState read_run_state(const std::filesystem::path& path) {
 StateDict pack(const NamedModules& modules, const torch::optim::AdamW& optimizer) {
   StateDict tensors;
   for (const auto& [prefix, module] : modules) {
-    for (const auto& buffer : module->named_buffers()) tensors[prefix + buffer.key()] = buffer.value().detach().clone();
+    for (const auto& buffer : module->named_buffers())
+      tensors[prefix + buffer.key()] = buffer.value().detach().clone();
     for (const auto& parameter : module->named_parameters()) {
       const std::string name = prefix + parameter.key();
       tensors[name] = parameter.value().detach().clone();
@@ -54,7 +57,8 @@ StateDict pack(const NamedModules& modules, const torch::optim::AdamW& optimizer
 void unpack(const StateDict& tensors, const NamedModules& modules, torch::optim::AdamW& optimizer) {
   const torch::NoGradGuard no_grad;
   for (const auto& [prefix, module] : modules) {
-    for (auto& buffer : module->named_buffers()) buffer.value().copy_(find(tensors, prefix + buffer.key(), buffer.value()));
+    for (auto& buffer : module->named_buffers())
+      buffer.value().copy_(find(tensors, prefix + buffer.key(), buffer.value()));
     for (auto& parameter : module->named_parameters()) {
       const std::string name = prefix + parameter.key();
       parameter.value().copy_(find(tensors, name, parameter.value()));

@@ -15,7 +15,8 @@
 
 namespace gaze::models {
 
-// The trained tensors, AdamW's moments, and the counters. Randomness needs no state: every step draws from (seed, step).
+// The trained tensors, AdamW's moments, and the counters. Randomness needs no state: every step draws from
+// (seed, step).
 struct RunState {
   nlohmann::json progress;  // {"stage", "step", "best", "recipe" ...}: the loop's own
   StateDict tensors;
@@ -24,8 +25,8 @@ struct RunState {
 void write_run_state(const std::filesystem::path& path, const RunState& state);
 RunState read_run_state(const std::filesystem::path& path);  // throws FileError
 
-// The parameters and buffers of `modules` that are trained here (name prefix, module), and the optimizer's moments of every
-// parameter among them that it steps.
+// The parameters and buffers of `modules` that are trained here (name prefix, module), and the optimizer's
+// moments of every parameter among them that it steps.
 using NamedModules = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
 StateDict pack(const NamedModules& modules, const torch::optim::AdamW& optimizer);
 

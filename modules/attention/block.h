@@ -12,20 +12,26 @@ namespace gaze {
 // How a new block starts.
 enum class Init {
   paper,     // as its paper or its authors' code initialises it
-  identity,  // the host's output is bit-equal at insertion: the effective gate is 1 + mix * (g - 1), mix a learned scalar
-             // that starts at 0 (state key ".mix"); additive blocks start their last projection at 0
+  identity,  // the host's output is bit-equal at insertion: the effective gate is 1 + mix * (g - 1), mix a
+             // learned scalar that starts at 0 (state key ".mix"); additive blocks start their last
+             // projection at 0
 };
 
 class AttentionBlock : public torch::nn::Module {
  public:
-  // x [B, C, H, W] -> [B, C, H, W], same dtype and memory format. Files its maps with MapRecorder::current() if there is one.
+  // x [B, C, H, W] -> [B, C, H, W], same dtype and memory format. Files its maps with MapRecorder::current()
+  // if there is one.
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;
 
   // The spec string that makes this block again: "cbam(reduction=16, kernel=7)".
   virtual std::string spec() const = 0;
 
-  // Multiply-accumulates for one picture whose feature map is height x width.
+  // Multiply-accumulates for one picture whose feature map is height x width: matrix products, convolutions
+  // and the product of gate and x; sums, maxima and element-wise functions are not counted.
   virtual int64_t macs(int64_t height, int64_t width) const = 0;
+
+  // Learned numbers, running statistics not among them.
+  int64_t parameter_count() const;
 };
 
 }  // namespace gaze

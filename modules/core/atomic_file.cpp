@@ -14,7 +14,8 @@ namespace gaze {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& reason) {
-  throw FileError(path.string(), "cannot be written (" + reason + ")", "check the folder, its permissions and the free space");
+  throw FileError(path.string(), "cannot be written (" + reason + ")",
+                  "check the folder, its permissions and the free space");
 }
 
 }  // namespace
@@ -44,7 +45,9 @@ void write_atomically(const std::filesystem::path& path, const std::function<voi
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
-  write_atomically(path, [&](std::ostream& stream) { stream.write(content.data(), static_cast<std::streamsize>(content.size())); });
+  write_atomically(path, [&](std::ostream& stream) {
+    stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+  });
 }
 
 }  // namespace gaze

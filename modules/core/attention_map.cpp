@@ -10,11 +10,17 @@ thread_local std::string current_place;
 
 }  // namespace
 
-MapRecorder::MapRecorder() : outer_(current_recorder) { current_recorder = this; }
+MapRecorder::MapRecorder() : outer_(current_recorder) {
+  current_recorder = this;
+}
 
-MapRecorder::~MapRecorder() { current_recorder = outer_; }
+MapRecorder::~MapRecorder() {
+  current_recorder = outer_;
+}
 
-MapRecorder* MapRecorder::current() { return current_recorder; }
+MapRecorder* MapRecorder::current() {
+  return current_recorder;
+}
 
 void MapRecorder::file(const std::string& leaf, AttentionMap::Kind kind, const at::Tensor& values) {
   const std::string name = current_place.empty() ? leaf : current_place + "/" + leaf;
@@ -23,6 +29,8 @@ void MapRecorder::file(const std::string& leaf, AttentionMap::Kind kind, const a
 
 MapPlace::MapPlace(std::string name) : outer_(std::exchange(current_place, std::move(name))) {}
 
-MapPlace::~MapPlace() { current_place = std::move(outer_); }
+MapPlace::~MapPlace() {
+  current_place = std::move(outer_);
+}
 
 }  // namespace gaze

@@ -22,8 +22,8 @@ struct AttentionMap {
   at::Tensor values;
 };
 
-// While a recorder lives, attention blocks of this thread file their maps with it; without one nothing is kept and the
-// fused path runs. Recorders nest: the innermost collects.
+// While a recorder lives, attention blocks of this thread file their maps with it; without one nothing is
+// kept and the fused path runs. Recorders nest: the innermost collects.
 //
 //   MapRecorder recorder;
 //   network->forward(x);
@@ -48,7 +48,8 @@ class MapRecorder {
   MapRecorder* outer_;
 };
 
-// Names the place of the block that runs within this scope ("layer3.5.attn.0"). Slots open one around each block.
+// Names the place of the block that runs within this scope ("layer3.5.attn.0"). Slots open one around each
+// block.
 class MapPlace {
  public:
   explicit MapPlace(std::string name);

@@ -1,4 +1,5 @@
-// EXPECT_THROWS_WITH(statement, ErrorType, "exact text"): the statement throws that type with exactly that text.
+// EXPECT_THROWS_WITH(statement, ErrorType, "exact text"): the statement throws that type with exactly that
+// text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,4 +20,5 @@ void expect_throws_with(F&& statement, const std::string& text) {
 
 }  // namespace gaze::test
 
-#define EXPECT_THROWS_WITH(statement, ErrorType, text) ::gaze::test::expect_throws_with<ErrorType>([&] { statement; }, text)
+#define EXPECT_THROWS_WITH(statement, ErrorType, text) \
+  ::gaze::test::expect_throws_with<ErrorType>([&] { statement; }, text)

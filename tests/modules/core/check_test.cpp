@@ -10,9 +10,12 @@ namespace {
 
 TEST(Check, shape_names_expected_and_actual) {
   const at::Tensor x = at::empty({8, 64});
-  EXPECT_THROWS_WITH(check_shape(x, "x", {"B", "C", "H", "W"}, "cbam"), ArgumentError, "[cbam] expected x [B, C, H, W]; got x [8, 64]");
-  EXPECT_THROWS_WITH(check_shape(x, "x", {"B", {"C", 32}}, "se"), ArgumentError, "[se] expected x [B, C=32]; got x [8, 64]");
-  EXPECT_THROWS_WITH(check_shape(at::Tensor(), "bias", {"C"}, "se"), ArgumentError, "[se] expected bias [C]; got bias undefined");
+  EXPECT_THROWS_WITH(check_shape(x, "x", {"B", "C", "H", "W"}, "cbam"), ArgumentError,
+                     "[cbam] expected x [B, C, H, W]; got x [8, 64]");
+  EXPECT_THROWS_WITH(check_shape(x, "x", {"B", {"C", 32}}, "se"), ArgumentError,
+                     "[se] expected x [B, C=32]; got x [8, 64]");
+  EXPECT_THROWS_WITH(check_shape(at::Tensor(), "bias", {"C"}, "se"), ArgumentError,
+                     "[se] expected bias [C]; got bias undefined");
   EXPECT_NO_THROW(check_shape(x, "x", {"B", {"C", 64}}, "se"));
 }
 
@@ -28,7 +31,8 @@ TEST(Check, like_names_both_tensors) {
 }
 
 TEST(Check, that_states_both_sides) {
-  EXPECT_THROWS_WITH(check_that(false, "se", "reduction >= 1", "reduction 0"), ArgumentError, "[se] expected reduction >= 1; got reduction 0");
+  EXPECT_THROWS_WITH(check_that(false, "se", "reduction >= 1", "reduction 0"), ArgumentError,
+                     "[se] expected reduction >= 1; got reduction 0");
 }
 
 TEST(Check, unknown_names_the_near_miss) {

@@ -1,0 +1,198 @@
+// gaze overlay: draws where every word of a caption looked, on the pictures themselves.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/gaze/command.h"
+#include "apps/gaze/overlay_files.h"
+#include "models/backbone/load_backbone.h"
+#include "models/captioner/captioner.h"
+#include "models/image/image.h"
+#include "models/overlay/output_names.h"
+#include "models/overlay/sha256.h"
+#include "modules/core/error.h"
+
+namespace gaze::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct OverlayCommand {
+  std::vector<std::string> paths;
+  fs::path out, model, weights;
+  std::string backbone;
+  std::vector<std::string> maps = {"cross"};
+  models::SearchOptions search;
+  models::ImageOptions image;
+  OverlayStyle style;
+  std::string colormap = "viridis";
+  bool no_legend = false, json = false;
+  CommonOptions common;
+};
+
+void check(const OverlayCommand& command) {
+  if (command.backbone.empty() != command.weights.empty()) {
+    throw UsageError("--backbone and --weights go together: the network's name and the file of its weights");
+  }
+}
+
+bool wants(const OverlayCommand& command, const std::string& maps) {
+  return std::find(command.maps.begin(), command.maps.end(), maps) != command.maps.end();
+}
+
+void print(const OverlayCommand& command, const std::string& picture, const fs::path& folder,
+           const models::Caption& caption) {
+  if (command.json) {
+    const nlohmann::json line = {{"image", picture},
+                                 {"folder", folder.string()},
+                                 {"caption", caption.text},
+                                 {"log_probability", caption.log_probability}};
+    std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  } else {
+    std::cout << fmt::format("{}: {}  -> {}", picture, caption.text, (folder / "strip.png").string())
+              << std::endl;
+  }
+}
+
+void print_error(const OverlayCommand& command, const std::string& picture, const std::string& error) {
+  warn(error);
+  if (!command.json) return;
+  const nlohmann::json line = {{"image", picture}, {"error", error}};
+  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+// Everything that is the same for all pictures of this run.
+OverlayRun describe(const OverlayCommand& command, const fs::path& model_file) {
+  OverlayRun run;
+  run.model_file = model_file;
+  run.model_sha256 = models::file_sha256(model_file);
+  run.style = command.style;
+  run.style.draw.colormap = models::colormap_named(command.colormap);
+  run.style.legend = !command.no_legend;
+  run.words = wants(command, "cross");
+  run.gates = wants(command, "cbam");
+  run.options = {{"maps", command.maps},
+                 {"beam", command.search.beam},
+                 {"max_words", command.search.max_words},
+                 {"length_penalty", command.search.length_penalty},
+                 {"backbone", command.backbone},
+                 {"weights", command.weights.string()}};
+  return run;
+}
+
+int overlay(const OverlayCommand& command) {
+  check(command);
+  apply(command.common);
+  const std::vector<fs::path> pictures = expand_pictures(command.paths);
+  if (pictures.empty()) {
+    throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
+  }
+  const fs::path model_file =
+      command.model.empty() ? bundled_model("lite0-cbam-caption.safetensors") : command.model;
+  models::Captioner captioner = models::Captioner::load(model_file);
+  if (!command.backbone.empty()) {
+    captioner.use_backbone(models::load_backbone(command.backbone, command.weights));
+  }
+  const OverlayRun run = describe(command, model_file);
+  const std::vector<fs::path> folders = models::picture_folders(pictures);
+
+  size_t failed = 0;
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    const std::string name = pictures[i].string();
+    models::Image picture;
+    models::CaptionedImage result;
+    try {
+      picture = models::load_image(pictures[i], command.image);
+      result = std::move(captioner.caption({picture}, command.search, run.gates).front());
+    } catch (const std::exception& error) {
+      print_error(command, name, error.what());
+      ++failed;
+      continue;
+    }
+    // A file that cannot be written ends the run: the next picture's would fare no better.
+    write_overlay(command.out / folders[i], name, picture, result, run);
+    print(command, name, command.out / folders[i], result.captions.front());
+  }
+  if (failed == 0) return kOk;
+  return failed < pictures.size() ? kSomeFailed : kFailure;
+}
+
+template <typename Value>
+void add_choice(CLI::App& command, const std::string& flag, Value& value,
+                const std::map<std::string, Value>& names, const std::string& text) {
+  command.add_option(flag, value, text)
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case).description(""));
+}
+
+void add_style_options(CLI::App& sub, OverlayCommand& command) {
+  models::DrawOptions& draw = command.style.draw;
+  sub.add_option("--colormap", command.colormap, "viridis, inferno, turbo or gray")
+      ->check(CLI::IsMember(models::colormap_names()).description(""))
+      ->capture_default_str();
+  add_choice<models::Blend>(
+      sub, "--blend", draw.blend, {{"weight", models::Blend::weight}, {"constant", models::Blend::constant}},
+      "weight: the more attention the more colour, the rest of the photograph untouched (default); "
+      "constant: colour everywhere");
+  add_choice<models::Upsample>(sub, "--upsample", draw.upsample,
+                               {{"bilinear", models::Upsample::bilinear}, {"cells", models::Upsample::cells}},
+                               "bilinear (default), or cells: every cell of the map a rectangle");
+  add_choice<models::Scale>(
+      sub, "--scale", draw.scale,
+      {{"lift", models::Scale::lift}, {"map", models::Scale::map}, {"fixed", models::Scale::fixed}},
+      "lift: times the uniform weight, from 1 up, the same scale for all words of a caption (default); "
+      "map: smallest to largest weight; fixed: 0 to 1");
+  sub.add_option("--opacity", draw.opacity, "largest share of colour")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  sub.add_option("--gamma", draw.gamma, "below 1 shows faint attention, above 1 only the strongest")
+      ->check(CLI::Range(0.05, 20.0))
+      ->capture_default_str();
+  sub.add_option("--tile", command.style.tile, "long side of a picture in the strip, in pixels")
+      ->check(CLI::Range(16, 4096))
+      ->capture_default_str();
+  sub.add_flag("--no-legend", command.no_legend,
+               "no text and colour bar below a word's picture, which keeps its exact size");
+}
+
+}  // namespace
+
+void add_overlay(CLI::App& app, Run& run) {
+  auto command = std::make_shared<OverlayCommand>();
+  CLI::App* sub = app.add_subcommand(
+      "overlay",
+      "Draws where every word of a caption looked, on the pictures themselves.\n\nExample:\n"
+      "  gaze overlay tests/photos/penguin.jpg --out out\n"
+      "For each picture a folder OUT/<its path without extension>: strip.png (all words), word__01_a.png ... "
+      "(one each, at\n"
+      "the picture's own size), the raw maps as .npy, and manifest.json, written last.");
+  sub->add_option("pictures", command->paths, "pictures, or folders of them")->required();
+  sub->add_option("--out", command->out, "folder to write to; made if missing")->required();
+  sub->add_option("--maps", command->maps,
+                  "which maps, with commas: cross (the words' attention), cbam (gates of the network)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"cross", "cbam"}).description(""))
+      ->capture_default_str();
+  sub->add_option("--model", command->model, "caption model; the bundled one unless given");
+  sub->add_option("--backbone", command->backbone, "your own network's name, e.g. resnet50; needs --weights");
+  sub->add_option("--weights", command->weights, "your own network's weights: .pth or .safetensors");
+  sub->add_option("--beam", command->search.beam, "captions the search keeps at each word; 1 is greedy")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  sub->add_option("--max-words", command->search.max_words, "longest caption")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_style_options(*sub, *command);
+  sub->add_option("--max-pixels", command->image.max_pixels, "larger pictures are refused")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sub->add_flag("--json", command->json, "print a JSON object a line: image, folder, caption");
+  add_common_options(*sub, command->common);
+  sub->callback([command, &run] { run = [command] { return overlay(*command); }; });
+}
+
+}  // namespace gaze::apps

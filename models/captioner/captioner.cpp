@@ -1,0 +1,174 @@
+#include "models/captioner/captioner.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "models/backbone/load_backbone.h"
+#include "modules/core/check.h"
+
+namespace gaze::models {
+namespace {
+
+constexpr char kOp[] = "captioner";
+constexpr int64_t kWordEvidence = 3;
+
+// Runs what reads one part of a model, so that its error names the part.
+template <typename F>
+auto reading(const char* part, F&& read) {
+  try {
+    return read();
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(fmt::format("[{}] the model's {} does not fit: {}", kOp, part, error.what()));
+  }
+}
+
+// The classes that a word's map [rows, cols] spoke for, given each cell's probabilities [rows * cols, K].
+std::vector<WordEvidence> word_evidence(const torch::Tensor& map, const torch::Tensor& probabilities,
+                                        const std::vector<std::string>& labels) {
+  const torch::Tensor weights = torch::matmul(map.flatten(), probabilities);  // [K]
+  const auto [heaviest, classes] = weights.topk(std::min(kWordEvidence, weights.size(0)));
+  std::vector<WordEvidence> evidence;
+  for (int64_t i = 0; i < heaviest.size(0); ++i) {
+    const int64_t k = classes[i].item<int64_t>();
+    const bool named = k < static_cast<int64_t>(labels.size());
+    evidence.push_back(
+        {named ? labels[static_cast<size_t>(k)] : fmt::format("class {}", k), heaviest[i].item<double>()});
+  }
+  return evidence;
+}
+
+}  // namespace
+
+Captioner::Captioner(const ModelFile& model) {
+  const nlohmann::json& description = model.description;
+  for (const char* part : {"task", "backbone", "decoder", "tokenizer", "preprocessing"}) {
+    check_that(description.is_object() && description.contains(part), kOp,
+               fmt::format("a model with \"{}\"", part), "one without");
+  }
+  check_that(description["task"] == "caption", kOp, "a model of the task \"caption\"",
+             fmt::format("task {}", description["task"].dump()));
+  backbone_ = reading("backbone", [&] { return load_backbone(model); });
+  vocabulary_ = reading("tokenizer", [&] { return Vocabulary::from_json(description["tokenizer"]); });
+  preprocessing_ =
+      reading("preprocessing", [&] { return preprocessing_from_json(description["preprocessing"]); });
+  decoder_ = reading("decoder", [&] {
+    const CaptionDecoderOptions options = caption_decoder_options_from_json(description["decoder"]);
+    check_that(options.vocabulary == vocabulary_.size(), kOp,
+               fmt::format("the tokenizer's {} words", vocabulary_.size()),
+               fmt::format("vocabulary {}", options.vocabulary));
+    check_that(!options.class_evidence || options.visual_width == backbone_->classes(), kOp,
+               fmt::format("the backbone's {} classes", backbone_->classes()),
+               fmt::format("visual_width {}", options.visual_width));
+    CaptionDecoder decoder(options);
+    load_state_dict(*decoder, with_prefix(model.weights, "decoder."));
+    return decoder;
+  });
+  if (description.contains("labels")) labels_ = description["labels"].get<std::vector<std::string>>();
+  check_that(labels_.empty() || static_cast<int64_t>(labels_.size()) == backbone_->classes(), kOp,
+             fmt::format("a label for each of the backbone's {} classes", backbone_->classes()),
+             fmt::format("{} labels", labels_.size()));
+  backbone_->eval();
+  decoder_->eval();
+}
+
+Captioner Captioner::load(const std::filesystem::path& path) {
+  const ModelFile model = read_model_file(path);
+  try {
+    return Captioner(model);
+  } catch (const ArgumentError& error) {
+    throw FileError(path.string(), fmt::format("this model cannot caption: {}", error.what()),
+                    "give a caption model, or the gaze that wrote this one");
+  }
+}
+
+void Captioner::use_backbone(std::shared_ptr<Backbone> backbone) {
+  check_that(decoder_->options().class_evidence, kOp,
+             "a decoder of class evidence, to use it with another backbone", "one of features");
+  check_that(backbone->classes() == backbone_->classes(), kOp,
+             fmt::format("a backbone with {} classes", backbone_->classes()),
+             fmt::format("{} with {}", backbone->name(), backbone->classes()));
+  backbone_ = std::move(backbone);
+  backbone_->eval();
+  const Preprocessing own = backbone_->preprocessing();
+  preprocessing_.mean = own.mean;
+  preprocessing_.std = own.std;
+}
+
+std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images, const SearchOptions& options,
+                                               bool record_maps) {
+  if (images.empty()) return {};
+  const torch::NoGradGuard no_grad;
+  std::vector<CaptionedImage> results(images.size());
+  std::vector<torch::Tensor> inputs;
+  for (size_t b = 0; b < images.size(); ++b) {
+    PreparedImage prepared = preprocess(images[b], preprocessing_);
+    results[b].geometry = prepared.geometry;
+    inputs.push_back(prepared.input);
+  }
+  const torch::Tensor x = torch::stack(inputs);  // [B, 3, H, W]
+
+  const bool by_class = decoder_->options().class_evidence;
+  torch::Tensor visual;  // [B, K or C, h, w]
+  std::vector<AttentionMap> maps;
+  {
+    std::optional<MapRecorder> recorder;
+    if (record_maps) recorder.emplace();
+    visual = by_class ? backbone_->class_evidence(x) : backbone_->stages(x).back().value;
+    if (record_maps) maps = recorder->maps();
+  }
+  const auto hypotheses = search(decoder_, decoder_->embed_picture(visual), options);
+
+  for (size_t b = 0; b < images.size(); ++b) {
+    const auto index = static_cast<int64_t>(b);
+    CaptionedImage& result = results[b];
+    result.rows = visual.size(2);
+    result.cols = visual.size(3);
+    for (const AttentionMap& map : maps) {
+      result.maps.push_back({map.name, map.kind, map.values.narrow(0, index, 1).clone()});
+    }
+    result.evidence.rows = result.rows;
+    result.evidence.cols = result.cols;
+    if (by_class) {
+      const torch::Tensor cells = visual[index].flatten(1).t();                         // [h * w, K]
+      result.evidence.probabilities = cells.to(torch::kFloat).softmax(1).contiguous();  // [h * w, K]
+    }
+    result.captions = read(hypotheses[b], result);
+  }
+  return results;
+}
+
+std::vector<Caption> Captioner::read(const std::vector<Hypothesis>& hypotheses,
+                                     const CaptionedImage& image) const {
+  std::vector<Caption> captions;
+  for (const Hypothesis& hypothesis : hypotheses) {
+    Caption caption;
+    caption.text = vocabulary_.decode(hypothesis.tokens);
+    caption.log_probability = hypothesis.log_probability;
+    caption.score = hypothesis.score;
+    caption.finished = hypothesis.finished;
+    caption.tokens = hypothesis.tokens;
+    for (size_t i = 0; i < hypothesis.tokens.size(); ++i) {
+      if (hypothesis.tokens[i] < Vocabulary::kSpecials) continue;
+      CaptionWord word;
+      word.text = vocabulary_.word(hypothesis.tokens[i]);
+      word.log_probability = hypothesis.log_probabilities[i];
+      word.head_maps =
+          hypothesis.maps[i].to(torch::kFloat).view({-1, image.rows, image.cols});  // [N, rows, cols]
+      word.map = word.head_maps.mean(0);                                            // [rows, cols]
+      if (image.evidence.probabilities.defined()) {
+        word.evidence = word_evidence(word.map, image.evidence.probabilities, labels_);
+      }
+      caption.words.push_back(std::move(word));
+    }
+    captions.push_back(std::move(caption));
+  }
+  return captions;
+}
+
+}  // namespace gaze::models

@@ -1,0 +1,263 @@
+#include "models/decoder/caption_decoder.h"
+
+#include <fmt/format.h>
+#include <torch/nn/init.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/decoder/positions.h"
+#include "models/decoder/vocabulary.h"
+#include "modules/core/check.h"
+
+namespace gaze::models {
+namespace {
+
+constexpr char kOp[] = "caption_decoder";
+
+void check_at_least(int64_t value, int64_t least, const char* name) {
+  check_that(value >= least, kOp, fmt::format("{} >= {}", name, least), fmt::format("{} {}", name, value));
+}
+
+int64_t group_count(const CaptionDecoderOptions& options) {
+  if (options.groups.empty()) return options.visual_width;
+  return *std::max_element(options.groups.begin(), options.groups.end()) + 1;
+}
+
+CaptionDecoderOptions checked(const CaptionDecoderOptions& options) {
+  check_at_least(options.vocabulary, Vocabulary::kSpecials, "vocabulary");
+  check_at_least(options.visual_width, 1, "visual_width");
+  check_at_least(options.width, 4, "width");
+  check_at_least(options.heads, 1, "heads");
+  check_at_least(options.layers, 1, "layers");
+  check_at_least(options.feed_forward, 1, "feed_forward");
+  check_at_least(options.max_tokens, 2, "max_tokens");
+  check_that(options.width % 4 == 0 && options.width % options.heads == 0, kOp,
+             "width a multiple of 4 and of heads",
+             fmt::format("width {}, heads {}", options.width, options.heads));
+  check_at_least(options.extra, 0, "extra");
+  const auto grouped = static_cast<int64_t>(options.groups.size());
+  const int64_t classes = options.visual_width + options.extra;
+  check_that((grouped == 0 && options.extra == 0) || (options.class_evidence && grouped == classes), kOp,
+             "a group for each class of the evidence and each extra one", fmt::format("{} groups", grouped));
+  for (int64_t group : options.groups) {
+    check_that(group >= 0 && group < classes, kOp, fmt::format("groups in 0..{}", classes - 1),
+               fmt::format("group {}", group));
+  }
+  const auto worded = static_cast<int64_t>(options.group_words.size());
+  check_that(worded == 0 || worded == group_count(options), kOp, "a word, or -1, for each group",
+             fmt::format("{} words", worded));
+  for (int64_t word : options.group_words) {
+    check_that(word >= -1 && word < options.vocabulary, kOp, "group_words in -1 .. vocabulary - 1",
+               fmt::format("{}", word));
+  }
+  check_that(options.dropout >= 0 && options.dropout < 1, kOp, "dropout in [0, 1)",
+             fmt::format("dropout {}", options.dropout));
+  return options;
+}
+
+// Where `rows` (R' = B' * beam) come from: the picture of each group, [B'].
+torch::Tensor pictures_of(const torch::Tensor& rows, int64_t beam) {
+  const torch::Tensor pictures = rows.div(beam, "floor").view({-1, beam});  // [B', beam]
+  check_that(pictures.eq(pictures.narrow(1, 0, 1)).all().item<bool>(), kOp,
+             fmt::format("each {} rows from one picture", beam), "rows of several");
+  return pictures.select(1, 0).contiguous();
+}
+
+}  // namespace
+
+nlohmann::json to_json(const CaptionDecoderOptions& options) {
+  return {{"vocabulary", options.vocabulary},
+          {"visual_width", options.visual_width},
+          {"class_evidence", options.class_evidence},
+          {"extra", options.extra},
+          {"groups", options.groups},
+          {"group_words", options.group_words},
+          {"copy", options.copy},
+          {"width", options.width},
+          {"heads", options.heads},
+          {"layers", options.layers},
+          {"feed_forward", options.feed_forward},
+          {"max_tokens", options.max_tokens},
+          {"dropout", options.dropout},
+          {"tie", options.tie}};
+}
+
+CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json) {
+  check_that(json.is_object(), kOp, "an object of options", json.type_name());
+  CaptionDecoderOptions options;
+  const nlohmann::json defaults = to_json(options);
+  std::vector<std::string> known;
+  for (const auto& [name, value] : defaults.items()) known.push_back(name);
+  for (const auto& [name, value] : json.items()) {
+    const auto standard = defaults.find(name);
+    if (standard == defaults.end()) fail_unknown(kOp, "option", name, known);
+    if (standard->is_array()) {
+      const bool whole = value.is_array() && std::all_of(value.begin(), value.end(),
+                                                         [](const auto& v) { return v.is_number_integer(); });
+      check_that(whole, kOp, name + " a list of whole numbers",
+                 value.is_array() ? "something else in it" : value.dump());
+    } else if (standard->is_boolean()) {
+      check_that(value.is_boolean(), kOp, name + " true or false", value.dump());
+    } else if (standard->is_number_float()) {
+      check_that(value.is_number(), kOp, name + " a number", value.dump());
+    } else {
+      check_that(value.is_number_integer(), kOp, name + " a whole number", value.dump());
+    }
+  }
+  check_that(json.contains("vocabulary"), kOp, "the option vocabulary", "none");
+  options.vocabulary = json["vocabulary"];
+  options.visual_width = json.value("visual_width", options.visual_width);
+  options.class_evidence = json.value("class_evidence", options.class_evidence);
+  options.extra = json.value("extra", options.extra);
+  options.groups = json.value("groups", options.groups);
+  options.group_words = json.value("group_words", options.group_words);
+  options.copy = json.value("copy", options.copy);
+  options.width = json.value("width", options.width);
+  options.heads = json.value("heads", options.heads);
+  options.layers = json.value("layers", options.layers);
+  options.feed_forward = json.value("feed_forward", options.feed_forward);
+  options.max_tokens = json.value("max_tokens", options.max_tokens);
+  options.dropout = json.value("dropout", options.dropout);
+  options.tie = json.value("tie", options.tie);
+  return checked(options);
+}
+
+void DecoderState::reorder(const torch::Tensor& rows) {
+  const torch::Tensor pictures = pictures_of(rows, beam);
+  const int64_t count = layers.front().picture.keys.size(0);
+  const bool same_pictures =
+      pictures.size(0) == count && pictures.equal(torch::arange(count, pictures.options()));
+  for (LayerState& layer : layers) {
+    layer.words.keys = layer.words.keys.index_select(0, rows);
+    layer.words.values = layer.words.values.index_select(0, rows);
+    if (same_pictures) continue;
+    layer.picture.keys = layer.picture.keys.index_select(0, pictures);
+    layer.picture.values = layer.picture.values.index_select(0, pictures);
+  }
+}
+
+CaptionDecoderImpl::CaptionDecoderImpl(const CaptionDecoderOptions& options) : options_(checked(options)) {
+  using namespace torch::nn;
+  const int64_t D = options_.width, V = options_.vocabulary;
+  cell_width_ = group_count(options_);
+  if (!options_.groups.empty()) groups_ = torch::tensor(options_.groups);
+  if (options_.extra > 0) {
+    extra_ = register_module("extra", Linear(options_.visual_width, options_.extra));
+    init::zeros_(extra_->weight);
+    init::constant_(extra_->bias, -2.0);
+  }
+  if (options_.group_words.empty()) {
+    visual_ = register_module("visual", Linear(LinearOptions(cell_width_, D).bias(false)));
+    // Probabilities are small numbers: the usual initialisation would leave every cell nearly the same.
+    if (options_.class_evidence) init::normal_(visual_->weight, 0.0, 0.5);
+  } else {
+    std::vector<int64_t> rows = options_.group_words;
+    int64_t nameless = 0;
+    for (int64_t& row : rows) row = row < 0 ? V + nameless++ : row;
+    group_words_ = torch::tensor(rows);
+    nameless_ =
+        register_parameter("nameless", torch::randn({nameless, D}) / std::sqrt(static_cast<double>(D)));
+  }
+  visual_norm_ = register_module("visual_norm", LayerNorm(LayerNormOptions({D})));
+  embedding_ = register_module("embedding", Embedding(V, D));
+  init::normal_(embedding_->weight, 0.0, 1.0 / std::sqrt(static_cast<double>(D)));
+  dropout_ = register_module("dropout", Dropout(options_.dropout));
+  ModuleList layers = register_module("layers", ModuleList());
+  for (int64_t i = 0; i < options_.layers; ++i) {
+    layers_.emplace_back(D, options_.heads, options_.feed_forward, options_.dropout);
+    layers->push_back(layers_.back());
+    if (options_.copy) layers_.back()->start_copying();
+  }
+  if (options_.tie) {
+    output_bias_ = register_parameter("output_bias", torch::zeros({V}));
+  } else {
+    output_ = register_module("output", Linear(D, V));
+    init::xavier_uniform_(output_->weight);
+    init::zeros_(output_->bias);
+  }
+}
+
+torch::Tensor CaptionDecoderImpl::embed_picture(const torch::Tensor& visual) {
+  check_shape(visual, "visual", {"B", {"K", options_.visual_width}, "H", "W"}, kOp);
+  check_floating(visual, "visual", kOp);
+  torch::Tensor cells = visual.flatten(2).transpose(1, 2);  // [B, S, K]
+  if (options_.class_evidence) cells = group_probabilities(cells);
+  return embed_cells(cells, visual.size(2), visual.size(3));
+}
+
+torch::Tensor CaptionDecoderImpl::with_extra(const torch::Tensor& logits, double dropout) {
+  check_shape(logits, "logits", {"B", "S", {"K", options_.visual_width}}, kOp);
+  const torch::Tensor z = logits.to(torch::kFloat);
+  if (options_.extra == 0) return z;
+  const torch::Tensor centred =
+      torch::dropout(z - z.mean(2, /*keepdim=*/true), dropout, /*train=*/dropout > 0);
+  return torch::cat({z, extra_(centred)}, 2);  // [B, S, K + E]
+}
+
+torch::Tensor CaptionDecoderImpl::group_sums(const torch::Tensor& logits) const {
+  const torch::Tensor classes = logits.softmax(2);
+  if (!groups_.defined()) return classes;
+  const auto none = torch::zeros({logits.size(0), logits.size(1), cell_width_}, logits.options());
+  return none.index_add(2, groups_, classes);  // [B, S, G]
+}
+
+torch::Tensor CaptionDecoderImpl::embed_cells(const torch::Tensor& cells, int64_t rows, int64_t cols) {
+  check_shape(cells, "cells", {"B", {"S", rows * cols}, {"G", cell_width_}}, kOp);
+  torch::Tensor tokens;  // [B, S, D]
+  if (options_.group_words.empty()) {
+    tokens = visual_(cells.to(visual_->weight.scalar_type()));
+  } else {
+    const torch::Tensor named =
+        torch::cat({embedding_->weight, nameless_}).index_select(0, group_words_);  // [G, D]
+    tokens = cells.to(named.scalar_type()).matmul(named);
+  }
+  tokens = visual_norm_(tokens);
+  return tokens + cell_positions(rows, cols, options_.width).to(tokens.options());
+}
+
+torch::Tensor CaptionDecoderImpl::embed_words(const torch::Tensor& tokens, int64_t first) {
+  const torch::Tensor words =
+      embedding_(tokens) * std::sqrt(static_cast<double>(options_.width));  // [B, T, D]
+  return dropout_(words + word_positions(first, tokens.size(1), options_.width).to(words.options()));
+}
+
+torch::Tensor CaptionDecoderImpl::logits(const torch::Tensor& x) {
+  return options_.tie ? torch::linear(x, embedding_->weight, output_bias_) : output_(x);
+}
+
+torch::Tensor CaptionDecoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& memory) {
+  check_shape(memory, "memory", {"B", "S", {"D", options_.width}}, kOp);
+  check_shape(tokens, "tokens", {{"B", memory.size(0)}, "T"}, kOp);
+  check_that(tokens.size(1) <= options_.max_tokens, kOp,
+             fmt::format("T <= max_tokens {}", options_.max_tokens), fmt::format("T {}", tokens.size(1)));
+  torch::Tensor x = embed_words(tokens, 0);  // [B, T, D]
+  for (DecoderLayer& layer : layers_) x = layer(x, memory);
+  return logits(x);  // [B, T, V]
+}
+
+DecoderState CaptionDecoderImpl::begin(const torch::Tensor& memory, int64_t beam) {
+  check_shape(memory, "memory", {"B", "S", {"D", options_.width}}, kOp);
+  check_at_least(beam, 1, "beam");
+  DecoderState state;
+  state.beam = beam;
+  for (DecoderLayer& layer : layers_) state.layers.push_back(layer->begin(memory, memory.size(0) * beam));
+  return state;
+}
+
+DecoderStep CaptionDecoderImpl::step(DecoderState& state, const torch::Tensor& tokens) {
+  check_shape(tokens, "tokens", {{"R", state.layers.front().words.keys.size(0)}}, kOp);
+  check_that(state.length < options_.max_tokens, kOp,
+             fmt::format("at most max_tokens {} steps", options_.max_tokens), "one more");
+  LayerStep at;
+  at.x = embed_words(tokens.unsqueeze(1), state.length);  // [R, 1, D]
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    at = layers_[i]->step(at.x, state.layers[i], /*with_map=*/i + 1 == layers_.size());
+  }
+  ++state.length;
+  return {logits(at.x).squeeze(1).to(torch::kFloat).log_softmax(1), at.map};
+}
+
+}  // namespace gaze::models

@@ -1,0 +1,156 @@
+#include "models/decoder/vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "modules/core/check.h"
+
+namespace gaze::models {
+namespace {
+
+const std::vector<std::string> kSpecialWords = {"<pad>", "<start>", "<end>", "<unk>"};
+
+bool is_space(unsigned char c) {
+  return std::isspace(c) != 0;
+}
+
+// ASCII letters in lower case; words of other scripts pass as they are.
+std::vector<std::string> split(const std::string& caption) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : caption) {
+    if (!is_space(static_cast<unsigned char>(c))) {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!word.empty()) {
+      words.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  if (!word.empty()) words.push_back(std::move(word));
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words, size_t first, size_t last) {
+  std::string text;
+  for (size_t i = first; i < last; ++i) text += (i > first ? " " : "") + words[i];
+  return text;
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary() {
+  for (const std::string& special : kSpecialWords) add(special);
+}
+
+void Vocabulary::add(const std::string& entry) {
+  ids_.emplace(entry, size());
+  words_.push_back(entry);
+  longest_ = std::max(longest_, split(entry).size());
+}
+
+std::vector<std::string> Vocabulary::entries(const std::vector<std::string>& words) const {
+  std::vector<std::string> found;
+  for (size_t at = 0; at < words.size();) {
+    size_t length = std::min(longest_, words.size() - at);
+    std::string entry = joined(words, at, at + length);
+    while (length > 1 && ids_.count(entry) == 0) entry = joined(words, at, at + --length);
+    found.push_back(ids_.count(entry) == 0 ? "" : entry);
+    at += length;
+  }
+  return found;
+}
+
+Vocabulary Vocabulary::from_captions(const std::vector<std::string>& captions,
+                                     const std::vector<std::string>& phrases) {
+  Vocabulary fixed;
+  std::set<std::string> distinct;
+  for (const std::string& phrase : phrases) {
+    const std::vector<std::string> words = split(phrase);
+    distinct.insert(joined(words, 0, words.size()));
+  }
+  for (const std::string& entry : distinct) fixed.add(entry);
+  for (const std::string& caption : captions) {
+    const std::vector<std::string> words = split(caption);
+    size_t at = 0;
+    for (const std::string& entry : fixed.entries(words)) {
+      if (entry.empty()) distinct.insert(words[at]);
+      at += entry.empty() ? 1 : split(entry).size();
+    }
+  }
+  Vocabulary vocabulary;
+  for (const std::string& entry : distinct) {
+    if (vocabulary.ids_.count(entry) == 0) vocabulary.add(entry);
+  }
+  return vocabulary;
+}
+
+Vocabulary Vocabulary::from_json(const nlohmann::json& json) {
+  check_that(json.is_object(), "vocabulary", "an object {\"kind\", \"data\"}", json.type_name());
+  const auto kind = json.find("kind");
+  check_that(kind != json.end() && kind->is_string(), "vocabulary", "a text \"kind\"",
+             kind == json.end() ? "none" : kind->type_name());
+  if (*kind != "word") fail_unknown("vocabulary", "kind", kind->get<std::string>(), {"word"});
+  const auto data = json.find("data");
+  check_that(data != json.end() && data->is_array(), "vocabulary", "a list \"data\"",
+             data == json.end() ? "none" : data->type_name());
+
+  Vocabulary vocabulary;
+  check_that(data->size() >= kSpecialWords.size(), "vocabulary", "at least the 4 special entries in \"data\"",
+             fmt::format("{} entries", data->size()));
+  for (size_t id = 0; id < data->size(); ++id) {
+    const nlohmann::json& entry = (*data)[id];
+    check_that(entry.is_string(), "vocabulary", fmt::format("a word at data[{}]", id), entry.type_name());
+    const std::string word = entry.get<std::string>();
+    if (id < kSpecialWords.size()) {
+      check_that(word == kSpecialWords[id], "vocabulary",
+                 fmt::format("\"{}\" at data[{}]", kSpecialWords[id], id), fmt::format("\"{}\"", word));
+      continue;
+    }
+    const std::vector<std::string> words = split(word);
+    check_that(!words.empty() && joined(words, 0, words.size()) == word, "vocabulary",
+               fmt::format("lower-case words joined by single spaces at data[{}]", id),
+               fmt::format("\"{}\"", word));
+    check_that(vocabulary.ids_.count(word) == 0, "vocabulary",
+               fmt::format("distinct words, data[{}] new", id), fmt::format("\"{}\" again", word));
+    vocabulary.add(word);
+  }
+  return vocabulary;
+}
+
+nlohmann::json Vocabulary::to_json() const {
+  return {{"kind", "word"}, {"data", words_}};
+}
+
+int64_t Vocabulary::id(const std::string& word) const {
+  const auto found = ids_.find(word);
+  return found == ids_.end() ? kUnknown : found->second;
+}
+
+const std::string& Vocabulary::word(int64_t id) const {
+  check_that(id >= 0 && id < size(), "vocabulary", fmt::format("id in 0..{}", size() - 1),
+             fmt::format("id {}", id));
+  return words_[static_cast<size_t>(id)];
+}
+
+std::vector<int64_t> Vocabulary::encode(const std::string& caption) const {
+  std::vector<int64_t> ids;
+  for (const std::string& entry : entries(split(caption))) ids.push_back(id(entry));
+  return ids;
+}
+
+std::string Vocabulary::decode(const std::vector<int64_t>& ids) const {
+  std::string text;
+  for (const int64_t id : ids) {
+    const std::string& next = word(id);
+    if (id < kSpecials) continue;
+    if (!text.empty()) text += ' ';
+    text += next;
+  }
+  return text;
+}
+
+}  // namespace gaze::models

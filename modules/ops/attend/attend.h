@@ -1,0 +1,42 @@
+// Scaled dot-product attention whose weights can be read (Vaswani et al. 2017).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "modules/ops/max_error.h"
+
+namespace gaze::ops {
+
+struct AttendOptions {
+  std::optional<double> scale;  // of q·k; 1/√D unless given
+  bool causal = false;   // query t sees keys s <= t + S - T: the last query sees every key, so a cache works
+  bool weights = false;  // return the weights too; without it none are kept
+};
+
+struct Attended {
+  at::Tensor output;   // [B, N, T, V], dtype of q
+  at::Tensor weights;  // [B, N, T, S], float32 (float64 for float64 inputs); undefined unless asked for
+};
+
+// output = weights · v,   weights = softmax over S of (scale · q · kᵀ + mask)
+//
+//   q [B, N, T, D], k [B, N, S, D], v [B, N, S, V]
+//     float64, float32, bfloat16 or float16; one dtype, one device
+//   mask, broadcastable to [B, N, T, S]
+//     bool, true where a query may look; or floating, added to the scores
+//   -> output [B, N, T, V], weights [B, N, T, S]
+//
+// A query that may look at no key (all masked, or S = 0) gets zeros in both. Scores, softmax (the row's
+// maximum subtracted) and sums are float32 or wider. Gradients flow to q, k, v and a floating mask, from
+// output and from weights; backward is deterministic and once differentiable. Throws ArgumentError for
+// shapes, dtypes or devices that do not fit. Dispatcher: gaze::attend, which also returns the natural
+// log-sum-exp of the scores [B, N, T].
+Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask = {},
+                const AttendOptions& options = {});
+
+// For scores of magnitude up to 30 and any S up to 4096.
+inline constexpr MaxError kAttendMaxError{1e-13, 5e-6, 1e-2, 2e-3};
+
+}  // namespace gaze::ops

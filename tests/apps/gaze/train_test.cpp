@@ -1,0 +1,111 @@
+// gaze train caption, run as a program on a tiny recipe with random weights in place of ImageNet's.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "models/backbone/backbone.h"
+#include "models/checkpoint/safetensors.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace gaze {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Program;
+using test::run_program;
+
+class TrainCaption : public ::testing::Test {
+ protected:
+  TrainCaption() {
+    torch::manual_seed(1);
+    models::write_safetensors(folder_.path() / "lite0.safetensors",
+                              {models::state_dict(*models::make_backbone("efficientnet_lite0")), {}});
+    std::ofstream(folder_.path() / "recipe.json")
+        << R"({"size": 64, "scenes": 48, "val-scenes": 8, "batch": 4, "epochs": 2,
+      "width": 32, "heads": 4, "feed-forward": 64, "warmup": 4, "slots": "blocks.15.attn", "slot-epochs": 1, "slot-scenes": 24,
+      "slot-batch": 4})";
+  }
+
+  std::vector<std::string> command(const std::string& out) const {
+    return {GAZE_PROGRAM,
+            "train",
+            "caption",
+            "--recipe",
+            (folder_.path() / "recipe.json").string(),
+            "--weights",
+            (folder_.path() / "lite0.safetensors").string(),
+            "--out",
+            (folder_.path() / out).string(),
+            "--threads",
+            "1",
+            "--save-seconds",
+            "0"};
+  }
+
+  int64_t log_lines(const std::string& out) const {
+    std::ifstream stream(folder_.path() / out / "log.csv");
+    return std::count(std::istreambuf_iterator<char>(stream), {}, '\n');
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(TrainCaption, killed_and_resumed_ends_with_the_same_bits) {
+  const test::ProgramResult straight = run_program(command("straight"));
+  ASSERT_EQ(straight.status, 0) << straight.err;
+
+  // Killed once in each stage, in mid-epoch: the state is saved after every step.
+  for (const char* stage : {"\"decoder\"", "\"slots\""}) {
+    Program program(command("killed"));
+    const fs::path state = folder_.path() / "killed" / "state.safetensors";
+    const auto reached = [&] {
+      if (!fs::exists(state)) return false;
+      const std::string progress = models::read_safetensors(state).metadata.at("progress");
+      const size_t step = progress.find("\"step\":");
+      return progress.find(stage) != std::string::npos && std::stoi(progress.substr(step + 7)) >= 3;
+    };
+    for (int i = 0; i < 6000 && !reached() && program.running(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(program.running()) << program.wait().err;
+    program.kill();
+    EXPECT_EQ(program.wait().status, 128 + SIGKILL);
+  }
+  const test::ProgramResult resumed = run_program(command("killed"));
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+
+  for (const char* file : {"model.safetensors", "state.safetensors"}) {
+    const models::StateDict expected = models::read_safetensors(folder_.path() / "straight" / file).tensors;
+    const models::StateDict got = models::read_safetensors(folder_.path() / "killed" / file).tensors;
+    ASSERT_EQ(expected.size(), got.size());
+    for (const auto& [name, tensor] : expected)
+      EXPECT_TRUE(torch::equal(tensor, got.at(name))) << file << " " << name;
+  }
+  EXPECT_FALSE(fs::exists(folder_.path() / "killed" / "evidence.train"));
+}
+
+TEST_F(TrainCaption, another_recipe_does_not_go_on_from_this_state) {
+  ASSERT_EQ(run_program(command("run")).status, 0);
+  std::vector<std::string> other = command("run");
+  other.insert(other.end(), {"--lr", "0.5"});
+  const test::ProgramResult result = run_program(other);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("another recipe"), std::string::npos) << result.err;
+}
+
+TEST_F(TrainCaption, unknown_recipe_key_is_named) {
+  std::ofstream(folder_.path() / "recipe.json") << R"({"epoch": 2})";
+  const test::ProgramResult result = run_program(command("run"));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("unknown key \"epoch\"; did you mean \"epochs\"?"), std::string::npos)
+      << result.err;
+  EXPECT_FALSE(fs::exists(folder_.path() / "run"));
+}
+
+}  // namespace
+}  // namespace gaze

@@ -1,0 +1,43 @@
+#include "tests/models/backbone/golden_network.h"
+
+#include <torch/utils.h>
+
+#include <fstream>
+
+#include "tests/support/golden_weights.h"
+
+namespace gaze::test {
+
+nlohmann::json golden_file(const std::string& name) {
+  std::ifstream file(std::string(GAZE_SOURCE_DIR "/tests/golden/backbone/") + name + ".json");
+  return nlohmann::json::parse(file);
+}
+
+std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, const std::string& name) {
+  std::map<std::string, NormStatistics> norms;
+  for (const auto& [layer, pair] : golden.at("norms").items()) norms[layer] = {pair.at(0), pair.at(1)};
+  std::shared_ptr<models::Backbone> network = models::make_backbone(name);
+  fill_golden(*network, golden.at("seed"), norms);
+  network->eval();
+  return network;
+}
+
+torch::Tensor crop_of(const models::Image& image, int64_t top, int64_t left, int64_t height, int64_t width,
+                      int64_t step) {
+  using torch::indexing::Slice;
+  const torch::Tensor all =
+      torch::tensor(at::ArrayRef<uint8_t>(image.rgb), torch::kByte).view({image.height, image.width, 3});
+  return all.index({Slice(0, torch::indexing::None, step), Slice(0, torch::indexing::None, step)})
+      .index({Slice(top, top + height), Slice(left, left + width)})
+      .contiguous();
+}
+
+torch::Tensor normalise(const torch::Tensor& rgb, const std::vector<float>& mean,
+                        const std::vector<float>& std) {
+  const torch::Tensor x = rgb.permute({2, 0, 1}).to(torch::kFloat);  // [3, H, W]
+  return ((x - torch::tensor(mean).view({3, 1, 1})) / torch::tensor(std).view({3, 1, 1}))
+      .unsqueeze(0)
+      .contiguous();
+}
+
+}  // namespace gaze::test

@@ -1,0 +1,28 @@
+// A backbone with golden weights, and what the original Python code computed with them.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/backbone/backbone.h"
+#include "models/image/image.h"
+
+namespace gaze::test {
+
+// tests/golden/backbone/<name>.json
+nlohmann::json golden_file(const std::string& name);
+
+// In evaluation mode.
+std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, const std::string& name);
+
+// Pixels [top + y, left + x] of the picture after every step-th row and column were taken:
+// uint8 [height, width, 3].
+torch::Tensor crop_of(const models::Image& image, int64_t top, int64_t left, int64_t height, int64_t width,
+                      int64_t step = 1);
+
+// (rgb - mean) / std as float32 [1, 3, H, W]; mean and std are in 0..255.
+torch::Tensor normalise(const torch::Tensor& rgb, const std::vector<float>& mean,
+                        const std::vector<float>& std);
+
+}  // namespace gaze::test

@@ -13,6 +13,7 @@
 #include "models/image/image.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_captioner.h"
 
 namespace gaze {
 namespace {
@@ -25,22 +26,7 @@ namespace fs = std::filesystem;
 class CaptionProgram : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    torch::manual_seed(4);
-    const auto backbone = models::make_backbone("resnet18", 10);
-    const auto vocabulary = models::Vocabulary::from_captions({"a red ball on green sand"});
-    models::CaptionDecoderOptions options;
-    options.vocabulary = vocabulary.size();
-    options.visual_width = 10;
-    options.width = 16;
-    options.heads = 2;
-    options.max_tokens = 9;
-    models::CaptionDecoder decoder(options);
-    models::Preprocessing preprocessing;
-    preprocessing.height = preprocessing.width = 64;
-    preprocessing.mode = models::ResizeMode::squash;
-    const models::ModelFile model =
-        models::make_model_file(*backbone, decoder, vocabulary, preprocessing, json::object());
-    models::write_model_file(shared().path() / "model.safetensors", model);
+    models::write_model_file(shared().path() / "model.safetensors", test::tiny_caption_model());
   }
 
   void SetUp() override {

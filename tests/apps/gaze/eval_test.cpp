@@ -11,6 +11,7 @@
 #include "models/captioner/captioner.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_captioner.h"
 
 namespace gaze {
 namespace {
@@ -108,21 +109,7 @@ TEST(SceneTally, HasNoShareOfNothing) {
 class EvalProgram : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    torch::manual_seed(4);
-    const auto backbone = models::make_backbone("resnet18", 10);
-    const auto vocabulary = models::Vocabulary::from_captions({"a cat left of a dog on grass"});
-    models::CaptionDecoderOptions options;
-    options.vocabulary = vocabulary.size();
-    options.visual_width = 10;
-    options.width = 16;
-    options.heads = 2;
-    options.max_tokens = 24;
-    models::CaptionDecoder decoder(options);
-    models::Preprocessing preprocessing;
-    preprocessing.height = preprocessing.width = 64;
-    preprocessing.mode = models::ResizeMode::squash;
-    models::write_model_file(
-        model(), models::make_model_file(*backbone, decoder, vocabulary, preprocessing, json::object()));
+    models::write_model_file(model(), test::tiny_caption_model({"a cat left of a dog on grass", 24}));
   }
 
   static fs::path model() {

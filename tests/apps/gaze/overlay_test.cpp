@@ -14,6 +14,7 @@
 #include "models/overlay/sha256.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_captioner.h"
 
 namespace gaze {
 namespace {
@@ -25,30 +26,10 @@ namespace fs = std::filesystem;
 class OverlayProgram : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    torch::manual_seed(4);
-    const auto backbone = models::make_backbone("resnet18", 10);
-    backbone->fill("layer4.1.attn", "cbam", Init::paper);
-    const auto vocabulary = models::Vocabulary::from_captions({"a red ball on green sand"});
-    models::CaptionDecoderOptions options;
-    options.vocabulary = vocabulary.size();
-    options.visual_width = 10;
-    options.width = 16;
-    options.heads = 2;
-    options.max_tokens = 9;
-    models::CaptionDecoder decoder(options);
-    {
-      // Random weights may end a caption before its first word; these never do.
-      const torch::NoGradGuard no_grad;
-      for (auto& parameter : decoder->named_parameters()) {
-        const bool output_bias = parameter.key() == "output_bias" || parameter.key() == "output.bias";
-        if (output_bias) parameter.value()[models::Vocabulary::kEnd] = -100;
-      }
-    }
-    models::Preprocessing preprocessing;
-    preprocessing.height = preprocessing.width = 64;
-    preprocessing.mode = models::ResizeMode::squash;
-    models::write_model_file(
-        model(), models::make_model_file(*backbone, decoder, vocabulary, preprocessing, json::object()));
+    test::TinyCaptioner tiny;
+    tiny.module = "cbam";
+    tiny.ends = false;  // random weights may end a caption before its first word
+    models::write_model_file(model(), test::tiny_caption_model(tiny));
   }
 
   static fs::path model() {

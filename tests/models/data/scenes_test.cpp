@@ -151,7 +151,7 @@ TEST_F(Scenes, AreThesePixelsOnEveryMachine) {
     sum = hash(sum, scene.image.rgb);
     for (const SceneObject& object : scene.objects) sum = hash(sum, object.mask);
   }
-  EXPECT_EQ(sum, 0xCB8C5A57F3C46902ULL) << std::hex << "0x" << sum;
+  EXPECT_EQ(sum, 0x24405847D71D2101ULL) << std::hex << "0x" << sum;
 }
 
 TEST_F(Scenes, DifferBySeedAndSplit) {
@@ -197,6 +197,21 @@ TEST_F(Scenes, SpreadOverSizesAndRelations) {
   EXPECT_LT(smallest, 0.025);
   EXPECT_GT(largest, 0.33);
   EXPECT_TRUE(alike > 10 && alike < 80) << alike;
+}
+
+TEST_F(Scenes, CloseUpsFillMoreOfThePicture) {
+  SceneOptions close = options(Split::train, 1, 1);
+  close.size = 96;
+  close.close_ups = 1;
+  const SceneComposer composer(close);
+  double largest = 0;
+  for (uint64_t i = 0; i < 40; ++i) {
+    const Scene scene = composer.compose(i);
+    const double share = static_cast<double>(extent_of(scene.objects[0].mask, 96, 96).area) / (96 * 96);
+    EXPECT_TRUE(share >= 0.02 && share <= 0.85) << share;
+    largest = std::max(largest, share);
+  }
+  EXPECT_GT(largest, 0.5);
 }
 
 TEST_F(Scenes, VaryInShapeWhenAsked) {

@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLogEvery = 20;  // steps
 constexpr double kPlainest = 0.7;
+constexpr double kNoLoss = 1e9;
 
 enum Stream : uint64_t { kShuffle = 101, kUse = 102, kTorch = 103, kCells = 104 };
 
@@ -324,6 +325,11 @@ class CaptionRun {
     // The decoder is trained already: it follows at a tenth of the rate.
     torch::optim::AdamW optimizer(std::vector<torch::optim::OptimizerParamGroup>{
         {parameters, settings(recipe_.slot_lr)}, {decoder_->parameters(), settings(0.1 * recipe_.slot_lr)}});
+    // From here on the model has its slots: the best is looked for among those that do.
+    if (!resumed) {
+      best_nouns_ = -1;
+      best_loss_ = kNoLoss;
+    }
     const int64_t steps_per_epoch = recipe_.slot_scenes / recipe_.slot_batch;
     loop("slots", 2, recipe_.slot_epochs * steps_per_epoch, steps_per_epoch, modules, optimizer, resumed,
          [&](int64_t step, Random& random) {
@@ -485,7 +491,7 @@ class CaptionRun {
   CaptionDecoder decoder_{nullptr};
   SceneSet train_, val_;
   std::ofstream log_;
-  double best_nouns_ = -1, best_loss_ = 1e9;
+  double best_nouns_ = -1, best_loss_ = kNoLoss;
   bool slot_names_ = false;  // the slots are filled
   std::vector<int64_t> order_;
   int64_t order_epoch_ = -1;

@@ -1,5 +1,5 @@
-// A captioner with random weights that is small enough for any test: ResNet-18 with 10 classes, a decoder of width 16, inputs of
-// 64 x 64.
+// A captioner with random weights that is small enough for any test: ResNet-18 with 10 classes, a decoder of
+// width 16, inputs of 64 x 64.
 #pragma once
 
 #include <torch/torch.h>

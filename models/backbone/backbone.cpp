@@ -70,7 +70,7 @@ std::vector<std::string> Backbone::fill(const std::string& pattern, const std::s
     if (fnmatch(pattern.c_str(), all.back().c_str(), 0) != 0) continue;
     matching.push_back(all.back());
     for (const BlockSpec& block : specs)
-      additions.emplace_back(slot, make_block(block, slot->channels(), init));
+      additions.emplace_back(slot, make_block(block, slot->place(), init));
   }
   if (matching.empty()) fail_no_slot(name(), pattern, all);
   const torch::Tensor like = parameters().front();

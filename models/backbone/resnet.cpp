@@ -62,9 +62,7 @@ torch::Tensor ResidualBlockImpl::forward(const torch::Tensor& x) {
   torch::Tensor y = bn1_(conv1_(x)).relu_();
   y = bn2_(conv2_(y));
   if (conv3_) y = bn3_(conv3_(y.relu_()));
-  y = attn_(y);
-  const torch::Tensor shortcut = downsample_ ? downsample_->forward(x) : x;
-  return torch::add(y, shortcut).relu_();
+  return attn_->forward_to_end(y, downsample_ ? downsample_->forward(x) : x);
 }
 
 const std::vector<int64_t>& resnet_depths() {

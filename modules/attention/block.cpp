@@ -1,6 +1,12 @@
 #include "modules/attention/block.h"
 
+#include <torch/torch.h>
+
 namespace gaze {
+
+torch::Tensor AttentionBlock::forward_to_end(const torch::Tensor& x, const torch::Tensor& shortcut) {
+  return torch::add(forward(x), shortcut).relu_();
+}
 
 int64_t AttentionBlock::parameter_count() const {
   int64_t count = 0;

@@ -23,6 +23,9 @@ class AttentionBlock : public torch::nn::Module {
   // if there is one.
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;
 
+  // relu(forward(x) + shortcut): a residual block's end, which blocks with a fused op do in one pass.
+  virtual torch::Tensor forward_to_end(const torch::Tensor& x, const torch::Tensor& shortcut);
+
   // The spec string that makes this block again: "cbam(reduction=16, kernel=7)".
   virtual std::string spec() const = 0;
 

@@ -101,9 +101,9 @@ void CbamImpl::pretty_print(std::ostream& stream) const {
                         options_.init == Init::identity ? "identity" : "paper");
 }
 
-std::shared_ptr<AttentionBlock> CbamImpl::from_spec(SpecReader& reader, int64_t channels, Init init) {
+std::shared_ptr<AttentionBlock> CbamImpl::from_spec(SpecReader& reader, const SlotPlace& place, Init init) {
   CbamOptions options;
-  options.channels = channels;
+  options.channels = place.channels;
   options.reduction = reader.integer("reduction", options.reduction);
   options.hidden = reader.integer("hidden", options.hidden);
   options.kernel = reader.integer("kernel", options.kernel);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "modules/attention/block.h"
+#include "modules/attention/slot_place.h"
 #include "modules/attention/spec.h"
 
 namespace gaze {
@@ -52,7 +53,7 @@ class CbamImpl : public AttentionBlock {
 
   const CbamOptions& options() const { return options_; }  // hidden filled in
 
-  static std::shared_ptr<AttentionBlock> from_spec(SpecReader& reader, int64_t channels, Init init);
+  static std::shared_ptr<AttentionBlock> from_spec(SpecReader& reader, const SlotPlace& place, Init init);
 
  private:
   torch::Tensor gate_cells(const torch::Tensor& x);

@@ -9,7 +9,7 @@ namespace {
 
 struct Entry {
   const char* name;
-  std::shared_ptr<AttentionBlock> (*make)(SpecReader& reader, int64_t channels, Init init);
+  std::shared_ptr<AttentionBlock> (*make)(SpecReader& reader, const SlotPlace& place, Init init);
 };
 
 // A new module is one line here.
@@ -26,11 +26,11 @@ std::vector<std::string> block_names() {
   return names;
 }
 
-std::shared_ptr<AttentionBlock> make_block(const BlockSpec& spec, int64_t channels, Init init) {
+std::shared_ptr<AttentionBlock> make_block(const BlockSpec& spec, const SlotPlace& place, Init init) {
   for (const Entry& entry : kEntries) {
     if (spec.name != entry.name) continue;
     SpecReader reader(spec);
-    return entry.make(reader, channels, reader.init(init));
+    return entry.make(reader, place, reader.init(init));
   }
   fail_unknown("spec", "module", spec.name, block_names());
 }

@@ -43,9 +43,9 @@ void SeImpl::pretty_print(std::ostream& stream) const {
                         options_.init == Init::identity ? "identity" : "paper");
 }
 
-std::shared_ptr<AttentionBlock> SeImpl::from_spec(SpecReader& reader, int64_t channels, Init init) {
+std::shared_ptr<AttentionBlock> SeImpl::from_spec(SpecReader& reader, const SlotPlace& place, Init init) {
   SeOptions options;
-  options.channels = channels;
+  options.channels = place.channels;
   options.reduction = reader.integer("reduction", options.reduction);
   options.hidden = reader.integer("hidden", options.hidden);
   options.bias = reader.boolean("bias", options.bias);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "modules/attention/block.h"
+#include "modules/attention/slot_place.h"
 #include "modules/attention/spec.h"
 
 namespace gaze {
@@ -38,7 +39,7 @@ class SeImpl : public AttentionBlock {
 
   const SeOptions& options() const { return options_; }  // hidden filled in
 
-  static std::shared_ptr<AttentionBlock> from_spec(SpecReader& reader, int64_t channels, Init init);
+  static std::shared_ptr<AttentionBlock> from_spec(SpecReader& reader, const SlotPlace& place, Init init);
 
  private:
   SeOptions options_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "modules/core/attention_map.h"
@@ -9,21 +10,24 @@
 
 namespace gaze {
 
-SlotImpl::SlotImpl(std::string name, int64_t channels) : name_(std::move(name)), channels_(channels) {}
+SlotImpl::SlotImpl(SlotPlace place) : place_(std::move(place)) {}
+
+torch::Tensor SlotImpl::run(size_t index, const torch::Tensor& x, const torch::Tensor* shortcut) {
+  std::optional<MapPlace> place;
+  if (MapRecorder::current() != nullptr) place.emplace(fmt::format("{}.{}", place_.name, index));
+  return shortcut ? blocks_[index]->forward_to_end(x, *shortcut) : blocks_[index]->forward(x);
+}
 
 torch::Tensor SlotImpl::forward(const torch::Tensor& x) {
-  if (blocks_.empty()) return x;
-  const bool recording = MapRecorder::current() != nullptr;
   torch::Tensor y = x;
-  for (size_t index = 0; index < blocks_.size(); ++index) {
-    if (recording) {
-      const MapPlace place(fmt::format("{}.{}", name_, index));
-      y = blocks_[index]->forward(y);
-    } else {
-      y = blocks_[index]->forward(y);
-    }
-  }
+  for (size_t index = 0; index < blocks_.size(); ++index) y = run(index, y, nullptr);
   return y;
+}
+
+torch::Tensor SlotImpl::forward_to_end(torch::Tensor x, const torch::Tensor& shortcut) {
+  if (blocks_.empty()) return x.add_(shortcut).relu_();
+  for (size_t index = 0; index + 1 < blocks_.size(); ++index) x = run(index, x, nullptr);
+  return run(blocks_.size() - 1, x, &shortcut);
 }
 
 void SlotImpl::add(std::shared_ptr<AttentionBlock> block) {
@@ -47,7 +51,7 @@ std::string SlotImpl::spec() const {
 }
 
 void SlotImpl::pretty_print(std::ostream& stream) const {
-  stream << fmt::format("gaze::Slot({}, channels={}, {})", name_, channels_, spec());
+  stream << fmt::format("gaze::Slot({}, channels={}, {})", place_.name, place_.channels, spec());
 }
 
 }  // namespace gaze

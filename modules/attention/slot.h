@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "modules/attention/block.h"
+#include "modules/attention/slot_place.h"
 
 namespace gaze {
 
@@ -13,25 +15,31 @@ namespace gaze {
 // none and costs a branch. `forward` runs the blocks in order, each inside MapPlace("<name>.<index>").
 class SlotImpl : public torch::nn::Module {
  public:
-  // `name` is the slot's full name in its network ("layer3.5.attn"); `channels` what its blocks are told.
-  SlotImpl(std::string name, int64_t channels);
+  explicit SlotImpl(SlotPlace place);
+  SlotImpl(std::string name, int64_t channels) : SlotImpl(SlotPlace{std::move(name), channels, 1, {}}) {}
 
   torch::Tensor forward(const torch::Tensor& x);
+
+  // relu(forward(x) + shortcut), the last block doing the end in its own pass where it can. Takes x over: an
+  // empty slot adds in place.
+  torch::Tensor forward_to_end(torch::Tensor x, const torch::Tensor& shortcut);
 
   void add(std::shared_ptr<AttentionBlock> block);
   void clear();
 
   bool empty() const { return blocks_.empty(); }
   const std::vector<std::shared_ptr<AttentionBlock>>& blocks() const { return blocks_; }
-  const std::string& full_name() const { return name_; }
-  int64_t channels() const { return channels_; }
+  const std::string& full_name() const { return place_.name; }
+  int64_t channels() const { return place_.channels; }
+  const SlotPlace& place() const { return place_; }  // what its blocks are told
   std::string spec() const;  // "se(reduction=16)+cbam(reduction=16, kernel=7)" or "none"
 
   void pretty_print(std::ostream& stream) const override;
 
  private:
-  std::string name_;
-  int64_t channels_;
+  torch::Tensor run(size_t index, const torch::Tensor& x, const torch::Tensor* shortcut);
+
+  SlotPlace place_;
   std::vector<std::shared_ptr<AttentionBlock>> blocks_;
 };
 TORCH_MODULE(Slot);

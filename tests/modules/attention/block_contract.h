@@ -16,7 +16,7 @@
 namespace gaze::test {
 
 inline std::shared_ptr<AttentionBlock> block_of(const std::string& spec, int64_t channels) {
-  return make_block(parse_block_specs(spec).at(0), channels);
+  return make_block(parse_block_specs(spec).at(0), SlotPlace{"slot", channels, 1, {}});
 }
 
 // Shape, dtype, memory format; any size in training and evaluation; half types; one picture of one cell in

@@ -10,7 +10,7 @@ namespace gaze {
 namespace {
 
 std::string remade(const std::string& text, int64_t channels = 64) {
-  return make_block(parse_block_specs(text).at(0), channels)->spec();
+  return make_block(parse_block_specs(text).at(0), SlotPlace{"slot", channels, 1, {}})->spec();
 }
 
 TEST(Spec, parses_modules_and_options) {
@@ -67,7 +67,7 @@ TEST(Registry, makes_every_module_and_prints_it_back) {
 
 TEST(Registry, init_of_the_spec_wins) {
   const auto with = [](const char* text, Init init) {
-    return make_block(parse_block_specs(text)[0], 8, init)->spec();
+    return make_block(parse_block_specs(text)[0], SlotPlace{"slot", 8, 1, {}}, init)->spec();
   };
   EXPECT_EQ(with("se", Init::identity), "se(reduction=16, init=identity)");
   EXPECT_EQ(with("se(init=paper)", Init::identity), "se(reduction=16)");

@@ -26,6 +26,9 @@ class AttentionBlock : public torch::nn::Module {
   // relu(forward(x) + shortcut): a residual block's end, which blocks with a fused op do in one pass.
   virtual torch::Tensor forward_to_end(const torch::Tensor& x, const torch::Tensor& shortcut);
 
+  // The earlier stage that forward reads from StageMemory::current(): "layer2". Empty where it reads none.
+  virtual std::string memory() const { return {}; }
+
   // The spec string that makes this block again: "cbam(reduction=16, kernel=7)".
   virtual std::string spec() const = 0;
 

@@ -12,25 +12,33 @@ namespace {
 
 using detail::is_given;
 
-// Everything between x and the gate, in the statistics dtype.
+// Everything between x and the output, in the statistics dtype.
 struct Gate {
+  at::Tensor u;              // [B, C, H, W], x · channel gate
   at::Tensor planes;         // [B, 2, H, W], maximum and mean over C
   at::Tensor normed;         // [B, 1, H, W], (a - mean) / √(variance + eps); a itself without a norm
   at::Tensor mean;           // [1], no elements without a norm
   at::Tensor variance;       // [1]
   at::Tensor inverse_sigma;  // [1], 1 / √(variance + eps)
   at::Tensor g;              // [B, 1, H, W], the sigmoid
-  at::Tensor factor;         // [B, 1, H, W], what x is multiplied with
+  at::Tensor factor;         // [B, 1, H, W], what u is multiplied with
 };
+
+at::Tensor per_channel(const at::Tensor& gate) {
+  return gate.unsqueeze(2).unsqueeze(3);
+}  // [B, C, 1, 1]
 
 Gate compute_gate(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                   const std::optional<at::Tensor>& norm_scale, const std::optional<at::Tensor>& norm_shift,
                   const std::optional<at::Tensor>& norm_mean, const std::optional<at::Tensor>& norm_variance,
-                  double eps, const std::optional<at::Tensor>& mix) {
+                  double eps, const std::optional<at::Tensor>& mix,
+                  const std::optional<at::Tensor>& channel_gate) {
   const at::ScalarType dtype = detail::statistics_dtype(x.scalar_type());
   const auto wide = [dtype](const std::optional<at::Tensor>& value) { return value->to(dtype); };
   Gate gate;
-  gate.planes = at::cat({x.amax({1}, true).to(dtype), x.mean({1}, true, dtype)}, 1);  // [B, 2, H, W]
+  gate.u = x.to(dtype);
+  if (is_given(channel_gate)) gate.u = gate.u * per_channel(*channel_gate);
+  gate.planes = at::cat({gate.u.amax({1}, true), gate.u.mean({1}, true)}, 1);  // [B, 2, H, W]
   const std::optional<at::Tensor> wide_bias = is_given(bias) ? std::optional(wide(bias)) : std::nullopt;
   const int64_t padding = weight.size(2) / 2;
   const at::Tensor activation =
@@ -51,42 +59,50 @@ Gate compute_gate(const at::Tensor& x, const at::Tensor& weight, const std::opti
   return gate;
 }
 
-detail::SpatialGateForward spatial_gate_composed(const at::Tensor& x, const at::Tensor& weight,
-                                                 const std::optional<at::Tensor>& bias,
-                                                 const std::optional<at::Tensor>& norm_scale,
-                                                 const std::optional<at::Tensor>& norm_shift,
-                                                 const std::optional<at::Tensor>& norm_mean,
-                                                 const std::optional<at::Tensor>& norm_variance, double eps,
-                                                 const std::optional<at::Tensor>& mix) {
-  detail::check_spatial_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, mix);
-  const Gate gate = compute_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, eps, mix);
-  const at::Tensor output = (x.to(gate.factor.scalar_type()) * gate.factor).to(x.scalar_type());
-  return {output.contiguous(x.suggest_memory_format()), gate.factor.squeeze(1), gate.mean, gate.variance};
-}
-
 at::Tensor no_gradient(const at::Tensor& x) {
   return at::empty({0}, x.options());
 }
 
-detail::SpatialGateBackward spatial_gate_backward_composed(
+}  // namespace
+
+namespace detail {
+
+SpatialGateForward spatial_gate_composed(
     const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
     const std::optional<at::Tensor>& norm_scale, const std::optional<at::Tensor>& norm_shift,
     const std::optional<at::Tensor>& norm_mean, const std::optional<at::Tensor>& norm_variance, double eps,
-    const std::optional<at::Tensor>& mix, const std::optional<at::Tensor>& grad_output,
-    const std::optional<at::Tensor>& grad_gate) {
+    const std::optional<at::Tensor>& mix, const std::optional<at::Tensor>& channel_gate,
+    const std::optional<at::Tensor>& residual, bool relu) {
+  check_spatial_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, mix, channel_gate,
+                     residual);
+  const Gate gate =
+      compute_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, eps, mix, channel_gate);
+  at::Tensor output = gate.u * gate.factor;  // [B, C, H, W]
+  if (is_given(residual)) output.add_(residual->to(output.scalar_type()));
+  if (relu) output.relu_();
+  return {output.to(x.scalar_type()).contiguous(x.suggest_memory_format()), gate.factor.squeeze(1), gate.mean,
+          gate.variance};
+}
+
+SpatialGateBackward spatial_gate_backward_composed(
+    const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& norm_scale, const std::optional<at::Tensor>& norm_shift,
+    const std::optional<at::Tensor>& norm_mean, const std::optional<at::Tensor>& norm_variance, double eps,
+    const std::optional<at::Tensor>& mix, const std::optional<at::Tensor>& channel_gate,
+    const std::optional<at::Tensor>& grad_output, const std::optional<at::Tensor>& grad_gate) {
   const at::ScalarType dtype = detail::statistics_dtype(x.scalar_type()), out = x.scalar_type();
-  const Gate gate = compute_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, eps, mix);
-  const at::Tensor wide_x = x.to(dtype);
+  const Gate gate =
+      compute_gate(x, weight, bias, norm_scale, norm_shift, norm_mean, norm_variance, eps, mix, channel_gate);
 
   at::Tensor grad_factor,
-      grad_x;  // of the gate as x was multiplied with it, [B, 1, H, W]; and so far, [B, C, H, W]
+      grad_u;  // of the gate as u was multiplied with it, [B, 1, H, W]; and so far, [B, C, H, W]
   if (is_given(grad_output)) {
     const at::Tensor wide_grad = grad_output->to(dtype);
-    grad_factor = (wide_grad * wide_x).sum({1}, true);
-    grad_x = wide_grad * gate.factor;
+    grad_factor = (wide_grad * gate.u).sum({1}, true);
+    grad_u = wide_grad * gate.factor;
   } else {
     grad_factor = at::zeros_like(gate.factor);
-    grad_x = at::zeros(x.sizes(), wide_x.options());
+    grad_u = at::zeros(x.sizes(), gate.u.options());
   }
   if (is_given(grad_gate)) grad_factor = grad_factor + grad_gate->to(dtype).unsqueeze(1);
   at::Tensor grad_mix = no_gradient(x);
@@ -113,22 +129,28 @@ detail::SpatialGateBackward spatial_gate_backward_composed(
   const auto [grad_planes, grad_weight, unused] =
       at::convolution_backward(grad_activation, gate.planes, weight.to(dtype), std::nullopt, {1, 1},
                                {padding, padding}, {1, 1}, false, {0, 0}, 1, {true, true, false});
-  const at::Tensor first_largest = std::get<1>(x.max(1, true));  // [B, 1, H, W]
-  grad_x.add_(grad_planes.narrow(1, 1, 1) / static_cast<double>(x.size(1)));
-  grad_x.scatter_add_(1, first_largest, grad_planes.narrow(1, 0, 1));
+  const at::Tensor first_largest = std::get<1>(gate.u.max(1, true));  // [B, 1, H, W]
+  grad_u.add_(grad_planes.narrow(1, 1, 1) / static_cast<double>(x.size(1)));
+  grad_u.scatter_add_(1, first_largest, grad_planes.narrow(1, 0, 1));
+  at::Tensor grad_x = grad_u, grad_channel_gate = no_gradient(x);
+  if (is_given(channel_gate)) {
+    grad_x = grad_u * per_channel(*channel_gate);
+    grad_channel_gate = (grad_u * x.to(dtype)).sum({2, 3});
+  }
   return {grad_x.to(out).contiguous(x.suggest_memory_format()),
           grad_weight.to(out),
           grad_bias,
           grad_scale,
           grad_shift,
-          grad_mix};
+          grad_mix,
+          grad_channel_gate};
 }
 
-}  // namespace
+}  // namespace detail
 
 TORCH_LIBRARY_IMPL(gaze, CompositeExplicitAutograd, library) {
-  library.impl("spatial_gate", spatial_gate_composed);
-  library.impl("spatial_gate_backward", spatial_gate_backward_composed);
+  library.impl("spatial_gate", detail::spatial_gate_composed);
+  library.impl("spatial_gate_backward", detail::spatial_gate_backward_composed);
 }
 
 }  // namespace gaze

@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "modules/core/check.h"
+#include "modules/ops/check_tail.h"
 #include "modules/ops/optional_tensor.h"
 #include "modules/ops/squeeze_excite/squeeze_excite_rooms.h"
 #include "modules/ops/statistics.h"
@@ -15,7 +16,8 @@ namespace detail {
 
 void check_squeeze_excite(const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1,
                           const at::Tensor& w2, const std::optional<at::Tensor>& b2,
-                          const std::optional<at::Tensor>& mix) {
+                          const std::optional<at::Tensor>& mix, const std::optional<at::Tensor>& residual,
+                          bool relu, bool gate_only) {
   constexpr const char* op = "squeeze_excite";
   check_shape(x, "x", {"B", "C", "H", "W"}, op);
   check_floating(x, "x", op);
@@ -41,16 +43,21 @@ void check_squeeze_excite(const at::Tensor& x, const at::Tensor& w1, const std::
     check_shape(*mix, "mix", {}, op);
     check_like(*mix, "mix", x, "x", op);
   }
+  check_residual(residual, x, op);
+  check_that(!gate_only || !(relu || is_given(residual)), op, "no residual and no relu with gate_only",
+             "one of them");
 }
 
 SqueezeExciteForward call_squeeze_excite(const at::Tensor& x, const at::Tensor& w1,
                                          const std::optional<at::Tensor>& b1, const at::Tensor& w2,
                                          const std::optional<at::Tensor>& b2,
-                                         const std::optional<at::Tensor>& mix, bool max_pool) {
+                                         const std::optional<at::Tensor>& mix,
+                                         const std::optional<at::Tensor>& residual, bool max_pool, bool relu,
+                                         bool gate_only) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("gaze::squeeze_excite", "")
                              .typed<decltype(call_squeeze_excite)>();
-  return op.call(x, w1, b1, w2, b2, mix, max_pool);
+  return op.call(x, w1, b1, w2, b2, mix, residual, max_pool, relu, gate_only);
 }
 
 SqueezeExciteBackward call_squeeze_excite_backward(
@@ -70,10 +77,13 @@ namespace {
 detail::SqueezeExciteForward squeeze_excite_meta(const at::Tensor& x, const at::Tensor& w1,
                                                  const std::optional<at::Tensor>& b1, const at::Tensor& w2,
                                                  const std::optional<at::Tensor>& b2,
-                                                 const std::optional<at::Tensor>& mix, bool) {
-  detail::check_squeeze_excite(x, w1, b1, w2, b2, mix);
-  return {at::empty(x.sizes(), x.options(), x.suggest_memory_format()),
-          at::empty({x.size(0), x.size(1)}, x.options().dtype(detail::statistics_dtype(x.scalar_type())))};
+                                                 const std::optional<at::Tensor>& mix,
+                                                 const std::optional<at::Tensor>& residual, bool, bool relu,
+                                                 bool gate_only) {
+  detail::check_squeeze_excite(x, w1, b1, w2, b2, mix, residual, relu, gate_only);
+  return {
+      gate_only ? at::empty({0}, x.options()) : at::empty(x.sizes(), x.options(), x.suggest_memory_format()),
+      at::empty({x.size(0), x.size(1)}, x.options().dtype(detail::statistics_dtype(x.scalar_type())))};
 }
 
 detail::SqueezeExciteBackward squeeze_excite_backward_meta(
@@ -95,8 +105,8 @@ detail::SqueezeExciteBackward squeeze_excite_backward_meta(
 
 TORCH_LIBRARY_FRAGMENT(gaze, library) {
   library.def(
-      "squeeze_excite(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, Tensor? mix=None, bool "
-      "max_pool=False)"
+      "squeeze_excite(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, Tensor? mix=None, Tensor? "
+      "residual=None, bool max_pool=False, bool relu=False, bool gate_only=False)"
       " -> (Tensor output, Tensor gate)");
   library.def(
       "squeeze_excite_backward(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, Tensor? mix, Tensor? "
@@ -112,16 +122,30 @@ TORCH_LIBRARY_IMPL(gaze, Meta, library) {
 
 namespace ops {
 
-SqueezeExcited squeeze_excite(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool,
-                              const at::Tensor& mix) {
+namespace {
+
+detail::SqueezeExciteForward call(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool,
+                                  const at::Tensor& mix, const Tail& tail, bool gate_only) {
   // The dispatcher picks a backend from these and so needs them; the rest is checked by the backend's kernel.
   check_shape(x, "x", {"B", "C", "H", "W"}, "squeeze_excite");
   check_shape(weights.w1, "w1", {"R", "C"}, "squeeze_excite");
   check_shape(weights.w2, "w2", {"C", "R"}, "squeeze_excite");
-  auto [output, gate] =
-      detail::call_squeeze_excite(x, weights.w1, detail::given(weights.b1), weights.w2,
-                                  detail::given(weights.b2), detail::given(mix), pool == Pool::avg_max);
+  return detail::call_squeeze_excite(
+      x, weights.w1, detail::given(weights.b1), weights.w2, detail::given(weights.b2), detail::given(mix),
+      detail::given(tail.residual), pool == Pool::avg_max, tail.relu, gate_only);
+}
+
+}  // namespace
+
+SqueezeExcited squeeze_excite(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool,
+                              const at::Tensor& mix, const Tail& tail) {
+  auto [output, gate] = call(x, weights, pool, mix, tail, false);
   return {output, gate};
+}
+
+at::Tensor channel_gate(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool,
+                        const at::Tensor& mix) {
+  return std::get<1>(call(x, weights, pool, mix, {}, true));
 }
 
 }  // namespace ops

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modules/ops/max_error.h"
+#include "modules/ops/tail.h"
 
 namespace gaze::ops {
 
@@ -30,20 +31,26 @@ struct SqueezeExcited {
 // g         = sigmoid(excite(mean of x over H, W))                                    Pool::avg
 //           = sigmoid(excite(mean of x over H, W) + excite(maximum of x over H, W))   Pool::avg_max
 // gate      = g, or 1 + mix · (g - 1) where `mix` is given
-// output    = x · gate
+// output    = x · gate, or relu(x · gate + residual) with those parts of `tail` that are asked for
 //
 //   x [B, C, H, W] with C, H, W >= 1, NCHW or channels-last; B = 0 is fine
 //     float64, float32, bfloat16 or float16
-//   weights as above, mix [] or undefined
+//   weights as above, mix [] or undefined, residual [B, C, H, W] or undefined
 //     dtype and device of x
 //   -> output [B, C, H, W], gate [B, C]
 //
-// With mix = 0 the output is bit-equal to x. Everything between x and output is float32 or wider. Gradients
-// flow to x, the weights and mix, from output and from gate; the maximum's goes to the first of equal cells
-// in row-major order. Backward is deterministic and once differentiable. Throws ArgumentError for shapes,
-// dtypes or devices that do not fit. Dispatcher: gaze::squeeze_excite.
+// With mix = 0 the output is bit-equal to x, or to relu(x + residual). Everything between x and output is
+// float32 or wider. Gradients flow to x, the weights, mix and residual, from output and from gate; the
+// maximum's goes to the first of equal cells in row-major order, the ReLU's to where output > 0. Backward is
+// deterministic and once differentiable. Throws ArgumentError for shapes, dtypes or devices that do not fit.
+// Dispatcher: gaze::squeeze_excite.
 SqueezeExcited squeeze_excite(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool = Pool::avg,
-                              const at::Tensor& mix = {});
+                              const at::Tensor& mix = {}, const Tail& tail = {});
+
+// The gate alone, [B, C], for an op that multiplies with it later (spatial_gate): x is read and nothing of
+// its size is written.
+at::Tensor channel_gate(const at::Tensor& x, const SqueezeExciteWeights& weights, Pool pool = Pool::avg,
+                        const at::Tensor& mix = {});
 
 // For pre-activations of magnitude up to 30.
 inline constexpr MaxError kSqueezeExciteMaxError{1e-13, 2e-6, 5e-3, 6e-4};

@@ -43,32 +43,35 @@ at::Tensor mixed(const at::Tensor& g, const std::optional<at::Tensor>& mix) {
   return is_given(mix) ? (g - 1).mul_(mix->to(g.scalar_type())).add_(1) : g;
 }
 
-// x · gate in the gate's dtype, rounded once.
-at::Tensor gated(const at::Tensor& x, const at::Tensor& gate) {
-  const at::Tensor factors = gate.unsqueeze(2).unsqueeze(3);  // [B, C, 1, 1]
-  return (x.to(gate.scalar_type()) * factors).to(x.scalar_type()).contiguous(x.suggest_memory_format());
+at::Tensor no_elements(const at::Tensor& x) {
+  return at::empty({0}, x.options());
 }
 
-detail::SqueezeExciteForward squeeze_excite_composed(const at::Tensor& x, const at::Tensor& w1,
-                                                     const std::optional<at::Tensor>& b1,
-                                                     const at::Tensor& w2,
-                                                     const std::optional<at::Tensor>& b2,
-                                                     const std::optional<at::Tensor>& mix, bool max_pool) {
-  detail::check_squeeze_excite(x, w1, b1, w2, b2, mix);
+}  // namespace
+
+namespace detail {
+
+SqueezeExciteForward squeeze_excite_composed(const at::Tensor& x, const at::Tensor& w1,
+                                             const std::optional<at::Tensor>& b1, const at::Tensor& w2,
+                                             const std::optional<at::Tensor>& b2,
+                                             const std::optional<at::Tensor>& mix,
+                                             const std::optional<at::Tensor>& residual, bool max_pool,
+                                             bool relu, bool gate_only) {
+  check_squeeze_excite(x, w1, b1, w2, b2, mix, residual, relu, gate_only);
   at::Tensor logits = excite(mean_of_cells(x), w1, b1, w2, b2).logits;  // [B, C]
   if (max_pool) {
     const at::Tensor largest = x.amax({2, 3}).to(logits.scalar_type());
     logits.add_(excite(largest, w1, b1, w2, b2).logits);
   }
   const at::Tensor gate = mixed(logits.sigmoid(), mix);
-  return {gated(x, gate), gate};
+  if (gate_only) return {no_elements(x), gate};
+  at::Tensor output = x.to(gate.scalar_type()) * gate.unsqueeze(2).unsqueeze(3);  // [B, C, H, W]
+  if (is_given(residual)) output.add_(residual->to(gate.scalar_type()));
+  if (relu) output.relu_();
+  return {output.to(x.scalar_type()).contiguous(x.suggest_memory_format()), gate};
 }
 
-at::Tensor no_gradient(const at::Tensor& x) {
-  return at::empty({0}, x.options());
-}
-
-detail::SqueezeExciteBackward squeeze_excite_backward_composed(
+SqueezeExciteBackward squeeze_excite_backward_composed(
     const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
     const std::optional<at::Tensor>& b2, const std::optional<at::Tensor>& mix,
     const std::optional<at::Tensor>& grad_output, const std::optional<at::Tensor>& grad_gate, bool max_pool) {
@@ -97,7 +100,7 @@ detail::SqueezeExciteBackward squeeze_excite_backward_composed(
     grad_x = at::zeros(x.sizes(), wide_x.options());
   }
   if (is_given(grad_gate)) grad_factor = grad_factor + grad_gate->to(dtype);
-  at::Tensor grad_mix = no_gradient(x);
+  at::Tensor grad_mix = no_elements(x);
   at::Tensor grad_g = grad_factor;
   if (is_given(mix)) {
     grad_mix = (grad_factor * (g - 1)).sum().to(x.scalar_type());
@@ -125,15 +128,15 @@ detail::SqueezeExciteBackward squeeze_excite_backward_composed(
   }
   const at::ScalarType out = x.scalar_type();
   return {grad_x.to(out).contiguous(x.suggest_memory_format()), grad_w1.to(out),
-          is_given(b1) ? grad_b1.to(out) : no_gradient(x),      grad_w2.to(out),
-          is_given(b2) ? grad_b2.to(out) : no_gradient(x),      grad_mix};
+          is_given(b1) ? grad_b1.to(out) : no_elements(x),      grad_w2.to(out),
+          is_given(b2) ? grad_b2.to(out) : no_elements(x),      grad_mix};
 }
 
-}  // namespace
+}  // namespace detail
 
 TORCH_LIBRARY_IMPL(gaze, CompositeExplicitAutograd, library) {
-  library.impl("squeeze_excite", squeeze_excite_composed);
-  library.impl("squeeze_excite_backward", squeeze_excite_backward_composed);
+  library.impl("squeeze_excite", detail::squeeze_excite_composed);
+  library.impl("squeeze_excite_backward", detail::squeeze_excite_backward_composed);
 }
 
 }  // namespace gaze

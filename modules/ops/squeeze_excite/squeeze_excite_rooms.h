@@ -13,11 +13,14 @@ using SqueezeExciteForward = std::tuple<at::Tensor, at::Tensor>;  // output, gat
 using SqueezeExciteBackward =
     std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-// Through the dispatcher.
+// Through the dispatcher. With gate_only the output has no elements.
 SqueezeExciteForward call_squeeze_excite(const at::Tensor& x, const at::Tensor& w1,
                                          const std::optional<at::Tensor>& b1, const at::Tensor& w2,
                                          const std::optional<at::Tensor>& b2,
-                                         const std::optional<at::Tensor>& mix, bool max_pool);
+                                         const std::optional<at::Tensor>& mix,
+                                         const std::optional<at::Tensor>& residual, bool max_pool, bool relu,
+                                         bool gate_only);
+// grad_output is that of x · gate: the Autograd room has taken it through the tail.
 SqueezeExciteBackward call_squeeze_excite_backward(const at::Tensor& x, const at::Tensor& w1,
                                                    const std::optional<at::Tensor>& b1, const at::Tensor& w2,
                                                    const std::optional<at::Tensor>& b2,
@@ -25,9 +28,22 @@ SqueezeExciteBackward call_squeeze_excite_backward(const at::Tensor& x, const at
                                                    const std::optional<at::Tensor>& grad_output,
                                                    const std::optional<at::Tensor>& grad_gate, bool max_pool);
 
+// In plain ATen calls, on any device.
+SqueezeExciteForward squeeze_excite_composed(const at::Tensor& x, const at::Tensor& w1,
+                                             const std::optional<at::Tensor>& b1, const at::Tensor& w2,
+                                             const std::optional<at::Tensor>& b2,
+                                             const std::optional<at::Tensor>& mix,
+                                             const std::optional<at::Tensor>& residual, bool max_pool,
+                                             bool relu, bool gate_only);
+SqueezeExciteBackward squeeze_excite_backward_composed(
+    const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
+    const std::optional<at::Tensor>& b2, const std::optional<at::Tensor>& mix,
+    const std::optional<at::Tensor>& grad_output, const std::optional<at::Tensor>& grad_gate, bool max_pool);
+
 // The first line of each backend's kernel. Throws ArgumentError.
 void check_squeeze_excite(const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1,
                           const at::Tensor& w2, const std::optional<at::Tensor>& b2,
-                          const std::optional<at::Tensor>& mix);
+                          const std::optional<at::Tensor>& mix, const std::optional<at::Tensor>& residual,
+                          bool relu, bool gate_only);
 
 }  // namespace gaze::detail

@@ -20,12 +20,27 @@ using ops::kSpatialGateMaxError;
 using ops::SpatialGated;
 using ops::SpatialGateWeights;
 using ops::SpatialNorm;
+using ops::Tail;
 using test::expect_near;
 
 // The paper's formula, a scalar at a time.
-SpatialGated reference(const at::Tensor& x_any, const SpatialGateWeights& weights, const at::Tensor& mix) {
-  const at::Tensor x = x_any.to(at::kDouble).contiguous(),
-                   kernel = weights.weight.to(at::kDouble).contiguous();
+SpatialGated reference(const at::Tensor& x_any, const SpatialGateWeights& weights, const at::Tensor& mix,
+                       const Tail& tail = {}, const at::Tensor& channel_gate = {}) {
+  at::Tensor x = x_any.to(at::kDouble).contiguous();
+  const at::Tensor kernel = weights.weight.to(at::kDouble).contiguous();
+  if (channel_gate.defined()) {
+    x = x.clone();
+    auto scaled = x.accessor<double, 4>();
+    const at::Tensor factors = channel_gate.to(at::kDouble).contiguous();
+    const auto factor = factors.accessor<double, 2>();
+    for (int64_t b = 0; b < x.size(0); ++b)
+      for (int64_t c = 0; c < x.size(1); ++c)
+        for (int64_t h = 0; h < x.size(2); ++h)
+          for (int64_t w = 0; w < x.size(3); ++w) scaled[b][c][h][w] *= factor[b][c];
+  }
+  const at::Tensor residual =
+      tail.residual.defined() ? tail.residual.to(at::kDouble).contiguous() : at::zeros_like(x);
+  const auto residual_at = residual.accessor<double, 4>();
   const int64_t B = x.size(0), C = x.size(1), H = x.size(2), W = x.size(3), K = kernel.size(2);
   const double bias = weights.bias.defined() ? weights.bias.item<double>() : 0;
   at::Tensor activation = at::empty({B, H, W}, at::kDouble);
@@ -78,7 +93,10 @@ SpatialGated reference(const at::Tensor& x_any, const SpatialGateWeights& weight
         double gate = 1 / (1 + std::exp(-p));
         if (mix.defined()) gate = 1 + mix.item<double>() * (gate - 1);
         gate_at[b][h][w] = gate;
-        for (int64_t c = 0; c < C; ++c) output_at[b][c][h][w] = x_at[b][c][h][w] * gate;
+        for (int64_t c = 0; c < C; ++c) {
+          const double y = x_at[b][c][h][w] * gate + residual_at[b][c][h][w];
+          output_at[b][c][h][w] = tail.relu && y < 0 ? 0 : y;
+        }
       }
   return result;
 }
@@ -108,6 +126,13 @@ TEST(SpatialGate, known_numbers) {
   expect_near(got.gate, at::full({1, 1, 1}, 0.75, at::kDouble), 1e-6, "gate");
   expect_near(got.output, at::tensor({0.75, 2.25}, at::kDouble).view({1, 2, 1, 1}), 1e-6, "output");
   EXPECT_FALSE(got.mean.defined());
+  // Twice the first channel: u 2 and 3, maximum 3, mean 5/2; with weights 2, -2 the logit is 2·3 - 2·5/2 - 1
+  // = 0.
+  const SpatialGated scaled =
+      ops::spatial_gate(x, {weight, single(-1), {}}, {}, {at::tensor({1.0F, -2.0F}).view({1, 2, 1, 1}), true},
+                        at::tensor({2.0F, 1.0F}).view({1, 2}));
+  expect_near(scaled.gate, at::full({1, 1, 1}, 0.5, at::kDouble), 1e-6, "gate of gated channels");
+  expect_near(scaled.output, at::tensor({2.0, 0.0}, at::kDouble).view({1, 2, 1, 1}), 1e-6, "end");
   // Batch statistics of two cells with pre-activations 0 and 2: mean 1, variance 1, normed -1 and 1.
   const at::Tensor row = at::tensor({0.0F, 1.0F}).view({1, 1, 1, 2});
   const SpatialGated normed =
@@ -134,8 +159,12 @@ TEST_P(SpatialGateReference, agrees_over_awkward_shapes) {
           const at::Tensor mix = extras ? at::scalar_tensor(0.375F, at::kFloat).to(dtype) : at::Tensor();
           const std::string context =
               fmt::format("{}, C {}, k {}, norm {}", map.name, channels, kernel, int(norm));
-          const SpatialGated got = ops::spatial_gate(map.x, weights, mix);
-          const SpatialGated expected = reference(map.x, weights, mix);
+          const Tail tail = extras ? Tail{at::randn(map.x.sizes()).to(dtype), kernel != 3} : Tail{};
+          const at::Tensor channels_gate =
+              kernel == 1 ? at::Tensor()
+                          : at::rand({map.x.size(0), channels}, dtype == at::kDouble ? dtype : at::kFloat);
+          const SpatialGated got = ops::spatial_gate(map.x, weights, mix, tail, channels_gate);
+          const SpatialGated expected = reference(map.x, weights, mix, tail, channels_gate);
           expect_near(got.output, expected.output, bound, context);
           expect_near(got.gate, expected.gate, bound, context);
           if (norm == Norm::batch) expect_near(got.mean, expected.mean, bound, context);
@@ -159,6 +188,12 @@ TEST_P(SpatialGateReference, mix_zero_is_bit_equal) {
       if (norm == Norm::batch && map.x.size(0) == 0) continue;
       const auto got = ops::spatial_gate(map.x, random_weights(7, true, norm, dtype), at::zeros({}, dtype));
       EXPECT_TRUE(at::equal(got.output, map.x)) << map.name;
+      const at::Tensor residual = at::randn(map.x.sizes()).to(dtype);
+      const at::Tensor open =
+          at::ones({map.x.size(0), map.x.size(1)}, dtype == at::kDouble ? dtype : at::kFloat);
+      const auto end = ops::spatial_gate(map.x, random_weights(7, true, norm, dtype), at::zeros({}, dtype),
+                                         {residual, true}, open);
+      EXPECT_TRUE(at::equal(end.output, (map.x + residual).relu_())) << map.name;
     }
   }
 }
@@ -201,6 +236,34 @@ TEST(SpatialGateBackward, agrees_with_central_differences) {
           return std::vector<at::Tensor>{ops::spatial_gate(in[0], {in[1], {}, {}}).gate};
         },
         {all[0], all[1]}, context + ", gate alone");
+  }
+}
+
+TEST(SpatialGateBackward, goes_through_the_tail_to_the_residual_and_to_the_channel_gate) {
+  torch::manual_seed(9);
+  for (const bool last : {false, true}) {
+    at::Tensor x = at::randn({2, 3, 3, 2}, at::kDouble);
+    if (last) x = x.contiguous(at::MemoryFormat::ChannelsLast);
+    const std::vector<at::Tensor> all{x,
+                                      at::randn({1, 2, 3, 3}, at::kDouble),
+                                      at::rand({2, 3}, at::kDouble),
+                                      at::randn({2, 3, 3, 2}, at::kDouble),
+                                      at::randn({1}, at::kDouble),
+                                      at::randn({1}, at::kDouble)};
+    for (const bool relu : {false, true}) {
+      test::expect_gradients(
+          [&](const auto& in) {
+            const SpatialGated got =
+                ops::spatial_gate(in[0], {in[1], {}, {in[4], in[5], {}, {}}}, {}, {in[3], relu}, in[2]);
+            return std::vector<at::Tensor>{got.output, got.gate};
+          },
+          all, fmt::format("channels-last {}, relu {}", last, relu), 1e-6, 1e-6);
+    }
+    test::expect_gradients(
+        [&](const auto& in) {
+          return std::vector<at::Tensor>{ops::spatial_gate(in[0], {in[1], {}, {}}, {}, {{}, true}).output};
+        },
+        {all[0], all[1]}, "relu alone");
   }
 }
 
@@ -274,11 +337,21 @@ TEST(SpatialGateDispatcher, is_called_by_name) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gaze::spatial_gate", "");
   const at::Tensor x = at::randn({2, 4, 3, 3});
   const SpatialGateWeights w = random_weights(3, true, Norm::batch, at::kFloat);
-  torch::jit::Stack stack{
-      x, w.weight, w.bias, w.norm.scale, w.norm.shift, c10::IValue(), c10::IValue(), 1e-5, c10::IValue()};
+  torch::jit::Stack stack{x,
+                          w.weight,
+                          w.bias,
+                          w.norm.scale,
+                          w.norm.shift,
+                          c10::IValue(),
+                          c10::IValue(),
+                          1e-5,
+                          c10::IValue(),
+                          at::full({2, 4}, 0.5F),
+                          x,
+                          true};
   op.callBoxed(&stack);
   ASSERT_EQ(stack.size(), 4U);
-  const SpatialGated expected = reference(x, w, {});
+  const SpatialGated expected = reference(x, w, {}, {x, true}, at::full({2, 4}, 0.5F));
   expect_near(stack[0].toTensor(), expected.output, kSpatialGateMaxError.float32, "output");
   expect_near(stack[1].toTensor(), expected.gate, kSpatialGateMaxError.float32, "gate");
   expect_near(stack[2].toTensor(), expected.mean, kSpatialGateMaxError.float32, "mean");
@@ -336,6 +409,18 @@ TEST(SpatialGateErrors, name_what_was_expected_and_what_came) {
                      "[spatial_gate] expected mix []; got mix [1]");
   EXPECT_THROWS_WITH(run(x, {weight, {}, {}}, at::zeros({}, at::kHalf)), ArgumentError,
                      "[spatial_gate] expected mix Float on cpu like x; got mix Half on cpu");
+  const auto end = [&](const at::Tensor& residual, const at::Tensor& channel_gate) {
+    return ops::spatial_gate(x, {weight, {}, {}}, {}, {residual, true}, channel_gate);
+  };
+  EXPECT_THROWS_WITH(end(at::zeros({2, 4, 3}), {}), ArgumentError,
+                     "[spatial_gate] expected residual [B=2, C=4, H=3, W=3]; got residual [2, 4, 3]");
+  EXPECT_THROWS_WITH(end(x.to(at::kDouble), {}), ArgumentError,
+                     "[spatial_gate] expected residual Float on cpu like x; got residual Double on cpu");
+  EXPECT_THROWS_WITH(end({}, at::zeros({2, 3})), ArgumentError,
+                     "[spatial_gate] expected channel_gate [B=2, C=4]; got channel_gate [2, 3]");
+  EXPECT_THROWS_WITH(
+      end({}, at::zeros({2, 4}, at::kHalf)), ArgumentError,
+      "[spatial_gate] expected channel_gate Float on cpu for x Float; got channel_gate Half on cpu");
 }
 
 }  // namespace

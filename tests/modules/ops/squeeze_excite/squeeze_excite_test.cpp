@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "modules/core/error.h"
+#include "modules/ops/squeeze_excite/squeeze_excite_rooms.h"
 #include "tests/support/awkward_shapes.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
@@ -20,18 +21,21 @@ using ops::kSqueezeExciteMaxError;
 using ops::Pool;
 using ops::SqueezeExcited;
 using ops::SqueezeExciteWeights;
+using ops::Tail;
 using test::expect_near;
 
 // The papers' formulas, a scalar at a time.
 SqueezeExcited reference(const at::Tensor& x_any, const SqueezeExciteWeights& weights, Pool pool,
-                         const at::Tensor& mix) {
+                         const at::Tensor& mix, const Tail& tail = {}) {
   const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble).contiguous(); };
   const at::Tensor x = wide(x_any), w1 = wide(weights.w1), w2 = wide(weights.w2);
   const int64_t B = x.size(0), C = x.size(1), H = x.size(2), W = x.size(3), R = w1.size(0);
   const at::Tensor b1 = weights.b1.defined() ? wide(weights.b1) : at::zeros({R}, at::kDouble);
   const at::Tensor b2 = weights.b2.defined() ? wide(weights.b2) : at::zeros({C}, at::kDouble);
+  const at::Tensor residual =
+      tail.residual.defined() ? wide(tail.residual) : at::zeros({B, C, H, W}, at::kDouble);
   SqueezeExcited result{at::empty({B, C, H, W}, at::kDouble), at::empty({B, C}, at::kDouble)};
-  const auto x_at = x.accessor<double, 4>();
+  const auto x_at = x.accessor<double, 4>(), residual_at = residual.accessor<double, 4>();
   const auto w1_at = w1.accessor<double, 2>(), w2_at = w2.accessor<double, 2>();
   const auto b1_at = b1.accessor<double, 1>(), b2_at = b2.accessor<double, 1>();
   auto output_at = result.output.accessor<double, 4>();
@@ -61,7 +65,10 @@ SqueezeExcited reference(const at::Tensor& x_any, const SqueezeExciteWeights& we
       if (mix.defined()) gate = 1 + mix.item<double>() * (gate - 1);
       gate_at[b][c] = gate;
       for (int64_t h = 0; h < H; ++h)
-        for (int64_t w = 0; w < W; ++w) output_at[b][c][h][w] = x_at[b][c][h][w] * gate;
+        for (int64_t w = 0; w < W; ++w) {
+          const double y = x_at[b][c][h][w] * gate + residual_at[b][c][h][w];
+          output_at[b][c][h][w] = tail.relu && y < 0 ? 0 : y;
+        }
     }
   }
   return result;
@@ -92,6 +99,24 @@ TEST(SqueezeExcite, known_numbers) {
   const SqueezeExcited mixed =
       ops::squeeze_excite(x, weights, Pool::avg, at::scalar_tensor(0.5F, at::kFloat));
   expect_near(mixed.gate, at::tensor({0.875, 0.625}, at::kDouble).view({1, 2}), 1e-6, "mixed gate");
+  // The end of a residual block: 0.75 - 1 and 1 - 4 are cut off.
+  const at::Tensor residual = at::tensor({-1.0F, 0.5F, 2.0F, -4.0F}).view({1, 2, 1, 2});
+  const SqueezeExcited end = ops::squeeze_excite(x, weights, Pool::avg, {}, {residual, true});
+  expect_near(end.output, at::tensor({0.0, 2.75, 3.0, 0.0}, at::kDouble).view({1, 2, 1, 2}), 1e-6, "end");
+  const SqueezeExcited added = ops::squeeze_excite(x, weights, Pool::avg, {}, {residual, false});
+  expect_near(added.output, at::tensor({-0.25, 2.75, 3.0, -3.0}, at::kDouble).view({1, 2, 1, 2}), 1e-6,
+              "added");
+}
+
+TEST(SqueezeExcite, the_gate_alone_is_that_of_the_whole) {
+  torch::manual_seed(6);
+  const at::Tensor x = at::randn({3, 5, 4, 7});
+  const SqueezeExciteWeights weights = random_weights(5, 2, true, at::kFloat);
+  const at::Tensor mix = at::scalar_tensor(0.3F, at::kFloat);
+  for (const Pool pool : {Pool::avg, Pool::avg_max}) {
+    const at::Tensor gate = ops::squeeze_excite(x, weights, pool, mix).gate;
+    EXPECT_TRUE(at::equal(ops::channel_gate(x, weights, pool, mix), gate));
+  }
 }
 
 class SqueezeExciteReference : public ::testing::TestWithParam<at::ScalarType> {};
@@ -107,10 +132,11 @@ TEST_P(SqueezeExciteReference, agrees_over_awkward_shapes) {
         for (const bool extras : {false, true}) {
           const SqueezeExciteWeights weights = random_weights(C, R, extras, dtype);
           const at::Tensor mix = extras ? at::scalar_tensor(0.375F, at::kFloat).to(dtype) : at::Tensor();
+          const Tail tail = extras ? Tail{at::randn(map.x.sizes()).to(dtype), pool == Pool::avg} : Tail{};
           const std::string context =
               fmt::format("{}, C {}, pool {}, extras {}", map.name, C, int(pool), extras);
-          const SqueezeExcited got = ops::squeeze_excite(map.x, weights, pool, mix);
-          const SqueezeExcited expected = reference(map.x, weights, pool, mix);
+          const SqueezeExcited got = ops::squeeze_excite(map.x, weights, pool, mix, tail);
+          const SqueezeExcited expected = reference(map.x, weights, pool, mix, tail);
           expect_near(got.output, expected.output, bound, context);
           expect_near(got.gate, expected.gate, bound, context);
           worst = std::max({worst, test::relative_error(got.output, expected.output),
@@ -133,6 +159,10 @@ TEST_P(SqueezeExciteReference, mix_zero_is_bit_equal) {
           ops::squeeze_excite(map.x, random_weights(5, 2, true, dtype), pool, at::zeros({}, dtype));
       EXPECT_TRUE(at::equal(got.output, map.x)) << map.name;
       EXPECT_TRUE(at::equal(got.gate, at::ones_like(got.gate))) << map.name;
+      const at::Tensor residual = at::randn(map.x.sizes()).to(dtype);
+      const auto end = ops::squeeze_excite(map.x, random_weights(5, 2, true, dtype), pool,
+                                           at::zeros({}, dtype), {residual, true});
+      EXPECT_TRUE(at::equal(end.output, (map.x + residual).relu_())) << map.name;
     }
   }
 }
@@ -198,6 +228,33 @@ TEST(SqueezeExciteBackward, a_maximum_that_is_tied_goes_to_the_first_cell) {
   }
 }
 
+TEST(SqueezeExciteBackward, goes_through_the_tail_and_to_the_residual) {
+  torch::manual_seed(8);
+  at::Tensor x = at::randn({2, 3, 3, 2}, at::kDouble), residual = at::randn({2, 3, 3, 2}, at::kDouble);
+  const std::vector<at::Tensor> all{x, at::randn({2, 3}, at::kDouble), at::randn({3, 2}, at::kDouble),
+                                    residual.contiguous(at::MemoryFormat::ChannelsLast)};
+  for (const bool relu : {false, true}) {
+    test::expect_gradients(
+        [&](const auto& in) {
+          const SqueezeExciteWeights weights{in[1], {}, in[2], {}};
+          const SqueezeExcited got = ops::squeeze_excite(in[0], weights, Pool::avg_max, {}, {in[3], relu});
+          return std::vector<at::Tensor>{got.output, got.gate};
+        },
+        all, fmt::format("residual, relu {}", relu));
+  }
+  test::expect_gradients(
+      [&](const auto& in) {
+        const SqueezeExciteWeights weights{in[1], {}, in[2], {}};
+        return std::vector<at::Tensor>{ops::squeeze_excite(in[0], weights, Pool::avg, {}, {{}, true}).output};
+      },
+      {all[0], all[1], all[2]}, "relu alone");
+  test::expect_gradients(
+      [&](const auto& in) {
+        return std::vector<at::Tensor>{ops::channel_gate(in[0], {in[1], {}, in[2], {}}, Pool::avg_max)};
+      },
+      {all[0], all[1], all[2]}, "gate alone");
+}
+
 TEST(SqueezeExciteBackward, mix_has_a_gradient_at_zero) {
   const at::Tensor mix = at::zeros({}).requires_grad_(true), x = at::rand({2, 4, 3, 3});
   ops::squeeze_excite(x, random_weights(4, 2, true, at::kFloat), Pool::avg, mix).output.sum().backward();
@@ -253,10 +310,10 @@ TEST(SqueezeExciteDispatcher, is_called_by_name) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gaze::squeeze_excite", "");
   const at::Tensor x = at::randn({2, 4, 3, 3});
   const SqueezeExciteWeights w = random_weights(4, 2, true, at::kFloat);
-  torch::jit::Stack stack{x, w.w1, w.b1, w.w2, w.b2, c10::IValue(), true};
+  torch::jit::Stack stack{x, w.w1, w.b1, w.w2, w.b2, c10::IValue(), x, true, true, false};
   op.callBoxed(&stack);
   ASSERT_EQ(stack.size(), 2U);
-  const SqueezeExcited expected = reference(x, w, Pool::avg_max, {});
+  const SqueezeExcited expected = reference(x, w, Pool::avg_max, {}, {x, true});
   expect_near(stack[0].toTensor(), expected.output, kSqueezeExciteMaxError.float32, "output");
   expect_near(stack[1].toTensor(), expected.gate, kSqueezeExciteMaxError.float32, "gate");
 }
@@ -271,6 +328,8 @@ TEST(SqueezeExciteDispatcher, meta_tensors_give_shapes) {
   EXPECT_EQ(got.output.scalar_type(), at::kBFloat16);
   EXPECT_EQ(got.gate.sizes(), at::IntArrayRef({2, 8}));
   EXPECT_EQ(got.gate.scalar_type(), at::kFloat);
+  const at::Tensor gate = ops::channel_gate(x, {at::empty({2, 8}, meta), {}, at::empty({8, 2}, meta), {}});
+  EXPECT_EQ(gate.sizes(), at::IntArrayRef({2, 8}));
 }
 
 TEST(SqueezeExciteErrors, name_what_was_expected_and_what_came) {
@@ -314,6 +373,15 @@ TEST(SqueezeExciteErrors, name_what_was_expected_and_what_came) {
                      "[squeeze_excite] expected mix []; got mix [1]");
   EXPECT_THROWS_WITH(run(x, {w1, b1, w2, b2}, at::zeros({}, at::kDouble)), ArgumentError,
                      "[squeeze_excite] expected mix Float on cpu like x; got mix Double on cpu");
+  const auto end = [&](const at::Tensor& residual) {
+    return ops::squeeze_excite(x, {w1, b1, w2, b2}, Pool::avg, {}, {residual, true});
+  };
+  EXPECT_THROWS_WITH(end(at::zeros({2, 4, 3, 1})), ArgumentError,
+                     "[squeeze_excite] expected residual [B=2, C=4, H=3, W=3]; got residual [2, 4, 3, 1]");
+  EXPECT_THROWS_WITH(end(x.to(at::kHalf)), ArgumentError,
+                     "[squeeze_excite] expected residual Float on cpu like x; got residual Half on cpu");
+  EXPECT_THROWS_WITH(detail::call_squeeze_excite(x, w1, b1, w2, b2, {}, {}, false, true, true), ArgumentError,
+                     "[squeeze_excite] expected no residual and no relu with gate_only; got one of them");
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// Scalar formulas of the gates (squeeze_excite, spatial_gate), for host and device. Includes no torch. T is
+// the type of the statistics: float, or double for float64. Functions are static, so that a source compiled
+// for several instruction sets never shares one.
+#pragma once
+
+#include <cmath>
+
+#include "modules/core/host_device.h"
+
+namespace gaze::detail {
+
+GAZE_HOST_DEVICE static inline float gate_exp(float p) {
+  return ::expf(p);
+}
+GAZE_HOST_DEVICE static inline double gate_exp(double p) {
+  return ::exp(p);
+}
+
+// g of the logit p. Far out the exponential is infinite or 0, and g 0 or 1.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_sigmoid(T p) {
+  return T(1) / (T(1) + gate_exp(-p));
+}
+
+// What x is multiplied with: exactly 1 for mix = 0, g without a mix.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_mixed(T g, bool has_mix, T mix) {
+  return has_mix ? T(1) + mix * (g - T(1)) : g;
+}
+
+// The logit's gradient from that of the mixed gate.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_grad_logit(T grad_gate, T g, bool has_mix, T mix) {
+  return (has_mix ? grad_gate * mix : grad_gate) * g * (T(1) - g);
+}
+
+// One cell's share of mix's gradient.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_grad_mix(T grad_gate, T g) {
+  return grad_gate * (g - T(1));
+}
+
+// The end of a residual block (tail.h); keeps a NaN.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_tail(T y, T residual, bool relu) {
+  const T sum = y + residual;
+  return relu && sum < T(0) ? T(0) : sum;
+}
+
+}  // namespace gaze::detail

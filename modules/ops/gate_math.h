@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "modules/core/host_device.h"
 
@@ -40,11 +41,18 @@ GAZE_HOST_DEVICE static inline T gate_grad_mix(T grad_gate, T g) {
   return grad_gate * (g - T(1));
 }
 
-// The end of a residual block (tail.h); keeps a NaN.
+// What the tail's ReLU lets through at least.
 template <typename T>
-GAZE_HOST_DEVICE static inline T gate_tail(T y, T residual, bool relu) {
+GAZE_HOST_DEVICE static inline T gate_lowest(bool relu) {
+  return relu ? T(0) : -std::numeric_limits<T>::infinity();
+}
+
+// The end of a residual block (tail.h), for numbers and for vectors of them; keeps a NaN. residual 0 where
+// there is none.
+template <typename T>
+GAZE_HOST_DEVICE static inline T gate_tail(T y, T residual, T lowest) {
   const T sum = y + residual;
-  return relu && sum < T(0) ? T(0) : sum;
+  return sum < lowest ? lowest : sum;
 }
 
 }  // namespace gaze::detail

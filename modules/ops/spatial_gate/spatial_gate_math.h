@@ -19,11 +19,11 @@ GAZE_HOST_DEVICE static inline T spatial_gate_logit(T normed, T scale, T shift) 
   return normed * scale + shift;
 }
 
-// output = relu((x · channel gate) · gate + residual); channel gate 1, residual 0, relu false where there are
-// none.
+// output = relu((x · channel gate) · gate + residual), for numbers and for vectors of them; lowest is
+// gate_lowest(relu), channel gate 1 and residual 0 where there are none.
 template <typename T>
-GAZE_HOST_DEVICE static inline T spatial_gate_output(T x, T channel_gate, T gate, T residual, bool relu) {
-  return gate_tail((x * channel_gate) * gate, residual, relu);
+GAZE_HOST_DEVICE static inline T spatial_gate_output(T x, T channel_gate, T gate, T residual, T lowest) {
+  return gate_tail((x * channel_gate) * gate, residual, lowest);
 }
 
 // The gradient of the activation through the norm. mean_grad and mean_grad_normed are the means over the
@@ -35,12 +35,12 @@ GAZE_HOST_DEVICE static inline T spatial_gate_grad_activation(T grad_logit, T no
   return (grad_logit - mean_grad - normed * mean_grad_normed) * scale * inverse_sigma;
 }
 
-// The gradient of u = x · channel gate: the mean spreads over the C channels, the maximum goes to the first
-// largest one.
+// The gradient of u = x · channel gate, for numbers and for vectors of them: grad_mean_share is the mean's
+// gradient divided by C, grad_largest_share the maximum's for the first largest channel and 0 for the others.
 template <typename T>
-GAZE_HOST_DEVICE static inline T spatial_gate_grad_gated(T grad_output, T gate, T grad_mean, T channels,
-                                                         bool is_first_largest, T grad_largest) {
-  return grad_output * gate + grad_mean / channels + (is_first_largest ? grad_largest : T(0));
+GAZE_HOST_DEVICE static inline T spatial_gate_grad_u(T grad_output, T gate, T grad_mean_share,
+                                                     T grad_largest_share) {
+  return grad_output * gate + grad_mean_share + grad_largest_share;
 }
 
 }  // namespace gaze::detail

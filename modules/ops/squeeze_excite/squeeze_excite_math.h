@@ -17,16 +17,18 @@ GAZE_HOST_DEVICE static inline T squeeze_excite_grad_hidden(T grad, T hidden) {
   return hidden > T(0) ? grad : T(0);
 }
 
-// output = relu(x · gate + residual); residual 0 and relu false where there are none.
+// output = relu(x · gate + residual), for numbers and for vectors of them; lowest is gate_lowest(relu),
+// residual 0 where there is none.
 template <typename T>
-GAZE_HOST_DEVICE static inline T squeeze_excite_output(T x, T gate, T residual, bool relu) {
-  return gate_tail(x * gate, residual, relu);
+GAZE_HOST_DEVICE static inline T squeeze_excite_output(T x, T gate, T residual, T lowest) {
+  return gate_tail(x * gate, residual, lowest);
 }
 
-// x's gradient but for the maximum's share, which the first largest cell gets on top.
+// x's gradient but for the maximum's share, which the first largest cell gets on top; grad_mean_share is the
+// mean's gradient divided by the cells. For numbers and for vectors of them.
 template <typename T>
-GAZE_HOST_DEVICE static inline T squeeze_excite_grad_x(T grad_output, T gate, T grad_mean, T cells) {
-  return grad_output * gate + grad_mean / cells;
+GAZE_HOST_DEVICE static inline T squeeze_excite_grad_x(T grad_output, T gate, T grad_mean_share) {
+  return grad_output * gate + grad_mean_share;
 }
 
 }  // namespace gaze::detail

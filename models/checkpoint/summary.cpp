@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/dtypes.h"
+#include "models/checkpoint/key_map.h"
 #include "models/checkpoint/model_file.h"
+#include "models/checkpoint/resnet_shape.h"
 #include "models/checkpoint/safetensors_header.h"
+#include "modules/core/error.h"
 
 namespace gaze::models {
 namespace {
@@ -29,35 +31,9 @@ bool any_contains(const TensorSummaries& tensors, std::string_view part) {
                      [&](const auto& item) { return item.first.find(part) != std::string::npos; });
 }
 
-// The numbers that follow `start` in names: 3 for names layer1.0.*, layer1.1.*, layer1.2.*.
-size_t count_children(const TensorSummaries& tensors, const std::string& start) {
-  std::set<std::string> children;
-  for (auto item = tensors.lower_bound(start); item != tensors.end(); ++item) {
-    if (item->first.compare(0, start.size(), start) != 0) break;
-    const size_t dot = item->first.find('.', start.size());
-    if (dot != std::string::npos) children.insert(item->first.substr(start.size(), dot - start.size()));
-  }
-  return children.size();
-}
-
-// ResNets and their kin; torchvision and timm name them alike.
+// ResNets and their kin that key_map.h does not know; torchvision and timm name them alike.
 std::string resnet_name(const TensorSummaries& tensors, const std::string& prefix) {
-  const bool bottleneck = tensors.count(prefix + "layer1.0.conv3.weight") != 0;
-  std::array<size_t, 4> blocks{};
-  for (size_t i = 0; i < blocks.size(); ++i)
-    blocks[i] = count_children(tensors, fmt::format("{}layer{}.", prefix, i + 1));
-  const size_t depth = (blocks[0] + blocks[1] + blocks[2] + blocks[3]) * (bottleneck ? 3 : 2) + 2;
-  std::string name = fmt::format("resnet{}", depth);
-  const auto inner = tensors.find(prefix + "layer1.0.conv2.weight");
-  if (bottleneck && inner != tensors.end() && inner->second.shape.size() == 4) {
-    const int64_t out = inner->second.shape[0];
-    const int64_t in = inner->second.shape[1];
-    if (in < out && in > 0) {
-      name = fmt::format("resnext{}_{}x{}d", depth, out / in, in);
-    } else if (out == 128) {
-      name = fmt::format("wide_resnet{}_2", depth);
-    }
-  }
+  const std::string name = resnet_shape(tensors, prefix).name();
   if (any_contains(tensors, "layer1.0.se.")) return "timm se" + name;
   if (any_contains(tensors, ".attn.")) return name + " with attention blocks";
   return "torchvision " + name;
@@ -95,7 +71,8 @@ constexpr std::array<Marker, 19> kMarkers = {{
 // squeeze and excitation.
 std::string efficientnet_name(const TensorSummaries& tensors) {
   if (any_contains(tensors, "._se_reduce.")) return "efficientnet_pytorch EfficientNet";
-  const size_t blocks = count_children(tensors, "_blocks.");
+  size_t blocks = 0;
+  while (tensors.count(fmt::format("_blocks.{}._bn1.weight", blocks)) != 0) ++blocks;
   const auto head = tensors.find("_conv_head.weight");
   const int64_t width = head != tensors.end() && head->second.shape.size() == 4 ? head->second.shape[1] : 0;
   if (blocks == 16) return "EfficientNet-Lite0";
@@ -118,6 +95,10 @@ void add(CheckpointSummary& summary, const std::string& name, at::ScalarType dty
 }  // namespace
 
 std::string looks_like(const TensorSummaries& tensors) {
+  try {
+    return plan_keys(tensors).network();
+  } catch (const ArgumentError&) {  // of no network gaze has: others are told by less
+  }
   static const std::string resnet = "layer1.0.conv1.weight";
   for (const auto& item : tensors) {
     if (!ends_with(item.first, resnet)) continue;

@@ -34,8 +34,9 @@ struct CheckpointSummary {
 // Of safetensors only the header is read. Throws FileError.
 CheckpointSummary summarize_checkpoint(const std::filesystem::path& path);
 
-// "torchvision resnet50", "timm EfficientNet", "EfficientNet-Lite0": whose network has tensors of these names
-// and shapes, as far as they tell; empty where they do not.
+// "timm resnet50 with se in 16 slots" (KeyPlan::network) for what gaze can load; otherwise "torchvision
+// resnet26", "timm EfficientNet", "CLIP": whose network has tensors of these names and shapes, as far as they
+// tell; empty where they do not.
 std::string looks_like(const TensorSummaries& tensors);
 
 // Rows of the weight of the class head, under the names the ecosystems give it; 0 where there is none.

@@ -5,31 +5,6 @@
 #include <cmath>
 
 namespace gaze::test {
-namespace {
-
-torch::Tensor golden_tensor(const std::string& key, const torch::Tensor& like, uint64_t seed,
-                            const std::map<std::string, NormStatistics>& norms) {
-  if (!like.is_floating_point()) return torch::zeros_like(like);
-  const size_t dot = key.rfind('.');
-  const std::string layer = dot == std::string::npos ? "" : key.substr(0, dot);
-  const std::string leaf = key.substr(dot + 1);
-  double scale = 0.1, offset = 0;
-  if (like.dim() >= 2) {
-    scale = std::sqrt(6.0 / static_cast<double>(like.numel() / like.size(0)));
-  } else if (leaf == "running_mean") {
-    scale = 0.3 * std::sqrt(norms.at(layer).variance);
-    offset = norms.at(layer).mean;
-  } else if (leaf == "running_var") {
-    scale = 0.3 * norms.at(layer).variance;
-    offset = norms.at(layer).variance;
-  } else if (leaf == "weight") {
-    offset = 1;
-  }
-  // Two operations, each rounded, as in Python.
-  return golden_noise(key, like.sizes(), seed).mul(scale).add(offset);
-}
-
-}  // namespace
 
 uint64_t fnv1a(const void* data, size_t bytes) {
   uint64_t state = 0xCBF29CE484222325;
@@ -52,13 +27,37 @@ torch::Tensor golden_noise(const std::string& key, at::IntArrayRef shape, uint64
   return noise;
 }
 
+torch::Tensor golden_tensor(const std::string& key, at::IntArrayRef shape, uint64_t seed,
+                            const std::map<std::string, NormStatistics>& norms) {
+  const size_t dot = key.rfind('.');
+  const std::string layer = dot == std::string::npos ? "" : key.substr(0, dot);
+  const std::string leaf = key.substr(dot + 1);
+  if (leaf == "num_batches_tracked") return torch::zeros(shape, torch::kLong);
+  double scale = 0.1, offset = 0;
+  if (shape.size() >= 2) {
+    int64_t fan_in = 1;
+    for (size_t axis = 1; axis < shape.size(); ++axis) fan_in *= shape[axis];
+    scale = std::sqrt(6.0 / static_cast<double>(fan_in));
+  } else if (leaf == "running_mean") {
+    scale = 0.3 * std::sqrt(norms.at(layer).variance);
+    offset = norms.at(layer).mean;
+  } else if (leaf == "running_var") {
+    scale = 0.3 * norms.at(layer).variance;
+    offset = norms.at(layer).variance;
+  } else if (leaf == "weight") {
+    offset = 1;
+  }
+  // Two operations, each rounded, as in Python.
+  return golden_noise(key, shape, seed).mul(scale).add(offset);
+}
+
 void fill_golden(torch::nn::Module& module, uint64_t seed,
                  const std::map<std::string, NormStatistics>& norms) {
   const torch::NoGradGuard no_grad;
   for (const auto& item : module.named_parameters())
-    item.value().copy_(golden_tensor(item.key(), item.value(), seed, norms));
+    item.value().copy_(golden_tensor(item.key(), item.value().sizes(), seed, norms));
   for (const auto& item : module.named_buffers())
-    item.value().copy_(golden_tensor(item.key(), item.value(), seed, norms));
+    item.value().copy_(golden_tensor(item.key(), item.value().sizes(), seed, norms));
 }
 
 }  // namespace gaze::test

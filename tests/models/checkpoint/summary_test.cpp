@@ -36,6 +36,8 @@ TEST(LooksLike, ResNetsByTheirBlocks) {
             "torchvision resnet18 under \"backbone.\"");
   TensorSummaries with_se = resnet({3, 4, 6, 3}, true);
   with_se["layer1.0.se.fc1.weight"] = {at::kFloat, {16, 256, 1, 1}};
+  EXPECT_EQ(looks_like(with_se), "timm resnet50 with se in 1 slot");
+  with_se["layer1.0.se.bn.weight"] = {at::kFloat, {16}};  // what gaze has not
   EXPECT_EQ(looks_like(with_se), "timm seresnet50");
   EXPECT_EQ(class_count(resnet({2, 2, 2, 2}, false)), 1000);
 }
@@ -49,7 +51,7 @@ TEST(LooksLike, OthersByAName) {
   TensorSummaries lite = {{"_conv_stem.weight", {at::kFloat, {32, 3, 3, 3}}}};
   for (int block = 0; block < 16; ++block)
     lite["_blocks." + std::to_string(block) + "._bn1.weight"] = {at::kFloat, {32}};
-  EXPECT_EQ(looks_like(lite), "EfficientNet-Lite0");
+  EXPECT_EQ(looks_like(lite), "efficientnet-lite-pytorch efficientnet_lite0");
   lite["_blocks.0._se_reduce.weight"] = {at::kFloat, {8, 32, 1, 1}};
   EXPECT_EQ(looks_like(lite), "efficientnet_pytorch EfficientNet");
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "modules/core/host_device.h"
 
@@ -15,6 +14,13 @@ GAZE_HOST_DEVICE static inline float gate_exp(float p) {
 }
 GAZE_HOST_DEVICE static inline double gate_exp(double p) {
   return ::exp(p);
+}
+
+GAZE_HOST_DEVICE static inline float gate_sqrt(float p) {
+  return ::sqrtf(p);
+}
+GAZE_HOST_DEVICE static inline double gate_sqrt(double p) {
+  return ::sqrt(p);
 }
 
 // g of the logit p. Far out the exponential is infinite or 0, and g 0 or 1.
@@ -44,7 +50,7 @@ GAZE_HOST_DEVICE static inline T gate_grad_mix(T grad_gate, T g) {
 // What the tail's ReLU lets through at least.
 template <typename T>
 GAZE_HOST_DEVICE static inline T gate_lowest(bool relu) {
-  return relu ? T(0) : -std::numeric_limits<T>::infinity();
+  return relu ? T(0) : -T(INFINITY);
 }
 
 // The end of a residual block (tail.h), for numbers and for vectors of them; keeps a NaN. residual 0 where

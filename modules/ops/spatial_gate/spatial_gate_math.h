@@ -10,7 +10,7 @@ namespace gaze::detail {
 // 1 / √(variance + eps)
 template <typename T>
 GAZE_HOST_DEVICE static inline T spatial_gate_inverse_sigma(T variance, T eps) {
-  return T(1) / std::sqrt(variance + eps);
+  return T(1) / gate_sqrt(variance + eps);
 }
 
 // The logit of a normed activation.

@@ -14,4 +14,8 @@ int64_t AttentionBlock::parameter_count() const {
   return count;
 }
 
+torch::Tensor AttentionBlock::register_mix(Init init) {
+  return init == Init::identity ? register_parameter("mix", torch::zeros({})) : torch::Tensor();
+}
+
 }  // namespace gaze

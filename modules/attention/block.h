@@ -17,6 +17,15 @@ enum class Init {
              // projection at 0
 };
 
+// What is said of a block beside its options and counts.
+struct BlockCard {
+  const char* name;      // in spec strings: "se"
+  const char* example;   // a spec with all that the block cannot do without: "cross(memory=layer2)"
+  const char* paper;     // "Hu et al. 2018"
+  const char* maps;      // the maps it files, with their shapes: "channel [B, C], spatial [B, H, W]"
+  const char* identity;  // what starts at 0 with Init::identity: "mix"
+};
+
 class AttentionBlock : public torch::nn::Module {
  public:
   // x [B, C, H, W] -> [B, C, H, W], same dtype and memory format. Files its maps with MapRecorder::current()
@@ -38,6 +47,10 @@ class AttentionBlock : public torch::nn::Module {
 
   // Learned numbers, running statistics not among them.
   int64_t parameter_count() const;
+
+ protected:
+  // The scalar "mix" with Init::identity; undefined, and no key, otherwise.
+  torch::Tensor register_mix(Init init);
 };
 
 }  // namespace gaze

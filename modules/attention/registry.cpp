@@ -1,6 +1,9 @@
 #include "modules/attention/registry.h"
 
+#include "modules/attention/cam.h"
 #include "modules/attention/cbam.h"
+#include "modules/attention/eca.h"
+#include "modules/attention/sam.h"
 #include "modules/attention/se.h"
 #include "modules/core/check.h"
 
@@ -8,31 +11,67 @@ namespace gaze {
 namespace {
 
 struct Entry {
-  const char* name;
-  std::shared_ptr<AttentionBlock> (*make)(SpecReader& reader, const SlotPlace& place, Init init);
+  const BlockCard& card;
+  std::shared_ptr<AttentionBlock> (*make)(const BlockSpec& spec, const SlotPlace& place, Init init);
+  std::vector<OptionDescription> (*options)();
 };
+
+template <typename Block>
+std::shared_ptr<AttentionBlock> make(const BlockSpec& spec, const SlotPlace& place, Init init) {
+  typename Block::Options options;
+  options.channels = place.channels;
+  options.init = init;
+  Block::spec_options(options).read(spec);
+  return std::make_shared<Block>(options);
+}
+
+template <typename Block>
+std::vector<OptionDescription> usual_options() {
+  typename Block::Options options;
+  return Block::spec_options(options).describe();
+}
+
+template <typename Block>
+constexpr Entry entry(decltype(Entry::make) make_block = make<Block>) {
+  return {Block::kCard, make_block, usual_options<Block>};
+}
 
 // A new module is one line here.
 constexpr Entry kEntries[] = {
-    {"se", SeImpl::from_spec},
-    {"cbam", CbamImpl::from_spec},
+    entry<SeImpl>(), entry<CbamImpl>(), entry<CamImpl>(), entry<SamImpl>(), entry<EcaImpl>(),
 };
 
 }  // namespace
 
 std::vector<std::string> block_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : kEntries) names.emplace_back(entry.name);
+  for (const Entry& entry : kEntries) names.emplace_back(entry.card.name);
   return names;
 }
 
 std::shared_ptr<AttentionBlock> make_block(const BlockSpec& spec, const SlotPlace& place, Init init) {
   for (const Entry& entry : kEntries) {
-    if (spec.name != entry.name) continue;
-    SpecReader reader(spec);
-    return entry.make(reader, place, reader.init(init));
+    if (spec.name == entry.card.name) return entry.make(spec, place, init);
   }
   fail_unknown("spec", "module", spec.name, block_names());
+}
+
+SlotPlace described_place() {
+  SlotPlace place;
+  place.name = "layer3.0.attn";
+  place.channels = 256;
+  place.earlier = {{"layer1", 64}, {"layer2", 128}};
+  return place;
+}
+
+std::vector<BlockDescription> describe_blocks() {
+  std::vector<BlockDescription> described;
+  for (const Entry& entry : kEntries) {
+    const auto block = make_block(parse_block_specs(entry.card.example).at(0), described_place());
+    described.push_back(
+        {entry.card, entry.options(), block->parameter_count(), block->macs(kDescribedSide, kDescribedSide)});
+  }
+  return described;
 }
 
 }  // namespace gaze

@@ -1,25 +1,11 @@
 // Squeeze-and-excitation (Hu et al. 2018): a gate a channel from the mean of its map.
 #pragma once
 
-#include <torch/nn/modules/conv.h>
-
-#include <cstdint>
-#include <memory>
-#include <string>
-
-#include "modules/attention/block.h"
-#include "modules/attention/slot_place.h"
-#include "modules/attention/spec.h"
+#include "modules/attention/channel_block.h"
 
 namespace gaze {
 
-struct SeOptions {
-  int64_t channels = 0;     // C
-  int64_t reduction = 16;   // C / R
-  int64_t hidden = 0;       // R; 0: C / reduction rounded down, at least 1
-  bool bias = true;         // of both layers
-  Init init = Init::paper;  // identity adds the state key "mix"
-};
+using SeOptions = ChannelBlockOptions;
 
 // y = x · gate, gate = sigmoid(fc2 · relu(fc1 · mean of x over H, W)), or 1 + mix · (that - 1) with
 // Init::identity. x [B, C, H, W] with any H, W >= 1.
@@ -28,23 +14,15 @@ struct SeOptions {
 // as timm and torchvision write them (linear ports hold [R, C]: reshape); mix [] with Init::identity.
 //
 // Maps: "channel" [B, C].
-class SeImpl : public AttentionBlock {
+class SeImpl : public detail::ChannelBlock {
  public:
-  explicit SeImpl(const SeOptions& options);
+  static constexpr BlockCard kCard{"se", "se", "Hu et al. 2018", "channel [B, C]", "mix"};
 
-  torch::Tensor forward(const torch::Tensor& x) override;
-  std::string spec() const override;
-  int64_t macs(int64_t height, int64_t width) const override;
-  void pretty_print(std::ostream& stream) const override;
+  explicit SeImpl(const SeOptions& options) : ChannelBlock(options, ops::Pool::avg, kCard, "gaze::Se") {}
 
-  const SeOptions& options() const { return options_; }  // hidden filled in
-
-  static std::shared_ptr<AttentionBlock> from_spec(SpecReader& reader, const SlotPlace& place, Init init);
-
- private:
-  SeOptions options_;
-  torch::nn::Conv2d fc1_{nullptr}, fc2_{nullptr};
-  torch::Tensor mix_;
+  static SpecOptions spec_options(SeOptions& options) {
+    return detail::channel_block_options(kCard.name, options);
+  }
 };
 TORCH_MODULE(Se);
 

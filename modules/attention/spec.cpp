@@ -1,6 +1,7 @@
 #include "modules/attention/spec.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -94,45 +95,90 @@ std::string print_block_spec(const BlockSpec& spec) {
   return inside.empty() ? spec.name : fmt::format("{}({})", spec.name, inside);
 }
 
-const std::string* SpecReader::find(const std::string& option) {
-  known_.push_back(option);
-  const auto found = spec_.options.find(option);
-  return found == spec_.options.end() ? nullptr : &found->second;
+SpecOptions& SpecOptions::integer(const char* name, int64_t& value, const char* text) {
+  const auto read = [&value](const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  options_.push_back({name, text, "an integer", [&value] { return std::to_string(value); }, read});
+  return *this;
 }
 
-void SpecReader::fail(const std::string& option, const std::string& expected, const std::string& got) const {
-  throw ArgumentError(
-      fmt::format("[{}] expected {}={}; got {}={}", spec_.name, option, expected, option, got));
+SpecOptions& SpecOptions::boolean(const char* name, bool& value, const char* text) {
+  return choice(
+      name, [&value] { return value ? 0 : 1; }, [&value](size_t index) { value = index == 0; },
+      {"true", "false"}, text);
 }
 
-int64_t SpecReader::integer(const std::string& option, int64_t fallback) {
-  const std::string* const text = find(option);
-  if (text == nullptr) return fallback;
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || end != text->data() + text->size()) fail(option, "an integer", *text);
-  return value;
+SpecOptions& SpecOptions::word(const char* name, std::string& value, const char* text) {
+  const auto read = [&value](const std::string& text) {
+    value = text;
+    return true;
+  };
+  options_.push_back({name, text, "a word", [&value] { return value; }, read});
+  return *this;
 }
 
-bool SpecReader::boolean(const std::string& option, bool fallback) {
-  const std::string* const text = find(option);
-  if (text == nullptr) return fallback;
-  if (*text != "true" && *text != "false") fail(option, "true or false", *text);
-  return *text == "true";
+SpecOptions& SpecOptions::choice(const char* name, std::function<size_t()> get,
+                                 std::function<void(size_t)> set, std::vector<std::string> names,
+                                 const char* text) {
+  const auto read = [names, set](const std::string& text) {
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) return false;
+    set(static_cast<size_t>(found - names.begin()));
+    return true;
+  };
+  const auto write = [names, get] { return names[get()]; };
+  options_.push_back({name, text, fmt::format("{}", fmt::join(names, " or ")), write, read});
+  return *this;
 }
 
-Init SpecReader::init(Init fallback) {
-  const std::string* const text = find("init");
-  if (text == nullptr) return fallback;
-  if (*text != "paper" && *text != "identity") fail("init", "paper or identity", *text);
-  return *text == "identity" ? Init::identity : Init::paper;
+SpecOptions& SpecOptions::init(Init& value) {
+  return choice("init", value, {"paper", "identity"},
+                "how it starts: as its paper has it, or leaving the network's output as it is");
 }
 
-void SpecReader::finish() const {
-  for (const auto& [option, value] : spec_.options) {
-    if (std::find(known_.begin(), known_.end(), option) == known_.end())
-      fail_unknown(spec_.name, "option", option, known_);
+SpecOptions& SpecOptions::always() {
+  options_.back().always = true;
+  return *this;
+}
+
+void SpecOptions::read(const BlockSpec& spec) const {
+  for (const auto& [name, value] : spec.options) {
+    const auto has_name = [&name = name](const Option& option) { return option.name == name; };
+    const auto option = std::find_if(options_.begin(), options_.end(), has_name);
+    if (option == options_.end()) {
+      std::vector<std::string> known;
+      for (const Option& one : options_) known.push_back(one.name);
+      fail_unknown(block_, "option", name, known);
+    }
+    if (!option->read(value)) {
+      check_that(false, block_, fmt::format("{}={}", name, option->expected),
+                 fmt::format("{}={}", name, value));
+    }
   }
+}
+
+std::string SpecOptions::write(const SpecOptions& usual) const {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < options_.size(); ++i) {
+    const std::string value = options_[i].write();
+    if (options_[i].always || value != usual.options_[i].write())
+      parts.push_back(options_[i].name + "=" + value);
+  }
+  return parts.empty() ? block_ : fmt::format("{}({})", block_, fmt::join(parts, ", "));
+}
+
+std::string SpecOptions::values() const {
+  std::vector<std::string> parts;
+  for (const Option& option : options_) parts.push_back(option.name + "=" + option.write());
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<OptionDescription> SpecOptions::describe() const {
+  std::vector<OptionDescription> described;
+  for (const Option& option : options_) described.push_back({option.name, option.write(), option.text});
+  return described;
 }
 
 }  // namespace gaze

@@ -4,65 +4,50 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "modules/attention/block.h"
 #include "modules/attention/registry.h"
+#include "modules/attention/stage_memory.h"
 #include "tests/support/awkward_shapes.h"
 #include "tests/support/near.h"
 
 namespace gaze::test {
 
-inline std::shared_ptr<AttentionBlock> block_of(const std::string& spec, int64_t channels) {
-  return make_block(parse_block_specs(spec).at(0), SlotPlace{"slot", channels, 1, {}});
+// A slot of the third stage whose second has 4 channels.
+inline SlotPlace place_of(int64_t channels) {
+  SlotPlace place;
+  place.name = "layer3.0.attn";
+  place.channels = channels;
+  place.earlier = {{"layer2", 4}};
+  return place;
 }
 
-// Shape, dtype, memory format; any size in training and evaluation; half types; one picture of one cell in
-// training.
-inline void expect_keeps_the_map(const std::string& spec) {
-  for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf}) {
-    const auto block = block_of(spec, 6);
-    block->to(dtype);
-    for (const bool training : {true, false}) {
-      block->train(training);
-      std::vector<NamedMap> maps = awkward_maps(dtype, 6);
-      maps.push_back({"one cell of one picture", at::randn({1, 6, 1, 1}).to(dtype)});
-      for (const NamedMap& map : maps) {
-        const std::string context = spec + ", " + map.name + (training ? ", training" : ", evaluation");
-        const torch::Tensor y = block->forward(map.x);
-        EXPECT_EQ(y.sizes(), map.x.sizes()) << context;
-        EXPECT_EQ(y.scalar_type(), dtype) << context;
-        EXPECT_EQ(y.suggest_memory_format(), map.x.suggest_memory_format()) << context;
-        EXPECT_TRUE(torch::isfinite(y).all().item<bool>()) << context;
-      }
-    }
-  }
+inline std::shared_ptr<AttentionBlock> block_of(const std::string& spec, int64_t channels,
+                                                Init init = Init::paper) {
+  return make_block(parse_block_specs(spec).at(0), place_of(channels), init);
 }
 
-// `spec` names a block with init=identity: bit-equal at insertion in both modes, gradients not all zero, one
-// step changes it.
-inline void expect_identity(const std::string& spec) {
-  torch::manual_seed(1);
-  for (const bool training : {true, false}) {
-    const auto block = block_of(spec, 32);
-    block->train(training);
-    EXPECT_EQ(block->named_parameters()["mix"].item<float>(), 0.0F);
-    const torch::Tensor x = torch::randn({2, 32, 5, 3});
-    const torch::Tensor before = block->forward(x);
-    EXPECT_TRUE(torch::equal(before, x)) << spec;
-    torch::optim::SGD optimizer(block->parameters(), 0.1);
-    (before * torch::randn_like(before)).sum().backward();
-    double largest = 0;
-    for (const torch::Tensor& parameter : block->parameters()) {
-      if (parameter.grad().defined())
-        largest = std::max(largest, parameter.grad().abs().max().item<double>());
-    }
-    EXPECT_GT(largest, 0) << spec;
-    optimizer.step();
-    EXPECT_FALSE(torch::equal(block->forward(x), x)) << spec;
-  }
+// Cells of the second stage beside x [B, C, H, W]: [B, 4, H + 1, 2W], always the same.
+inline torch::Tensor memory_beside(const torch::Tensor& x) {
+  const int64_t B = x.size(0), H = x.size(2) + 1, W = 2 * x.size(3);
+  return torch::arange(B * 4 * H * W, torch::kDouble).mul(0.7).sin().view({B, 4, H, W}).to(x.scalar_type());
+}
+
+// forward, or forward_to_end with a shortcut, as a network runs it.
+inline torch::Tensor run(AttentionBlock& block, const torch::Tensor& x, const torch::Tensor& shortcut = {}) {
+  StageMemory stages;
+  if (!block.memory().empty()) stages.put(block.memory(), memory_beside(x));
+  return shortcut.defined() ? block.forward_to_end(x, shortcut) : block.forward(x);
+}
+
+inline void randomise(torch::nn::Module& module) {
+  const torch::NoGradGuard guard;
+  for (torch::Tensor& parameter : module.parameters()) parameter.normal_(0, 0.5);
 }
 
 inline std::vector<std::string> keys_of(const torch::nn::Module& module) {
@@ -72,14 +57,18 @@ inline std::vector<std::string> keys_of(const torch::nn::Module& module) {
   return keys;
 }
 
-// Learned numbers that one block of `spec` a residual block adds to ResNet-50.
-inline int64_t added_to_resnet50(const std::string& spec) {
+// Learned numbers that one block of `spec` a residual block adds to a ResNet whose stages have these channels
+// and blocks.
+inline int64_t added(const std::string& spec, const std::vector<std::pair<int64_t, int64_t>>& stages) {
   int64_t sum = 0;
-  for (const auto& [channels, blocks] :
-       std::vector<std::pair<int64_t, int64_t>>{{256, 3}, {512, 4}, {1024, 6}, {2048, 3}}) {
-    sum += blocks * block_of(spec, channels)->parameter_count();
-  }
+  for (const auto& [channels, blocks] : stages) sum += blocks * block_of(spec, channels)->parameter_count();
   return sum;
+}
+inline int64_t added_to_resnet18(const std::string& spec) {
+  return added(spec, {{64, 2}, {128, 2}, {256, 2}, {512, 2}});
+}
+inline int64_t added_to_resnet50(const std::string& spec) {
+  return added(spec, {{256, 3}, {512, 4}, {1024, 6}, {2048, 3}});
 }
 
 }  // namespace gaze::test

@@ -4,10 +4,8 @@
 #include <torch/torch.h>
 
 #include "modules/core/attention_map.h"
-#include "modules/core/error.h"
 #include "tests/modules/attention/block_contract.h"
 #include "tests/support/near.h"
-#include "tests/support/throws_with.h"
 
 namespace gaze {
 namespace {
@@ -18,11 +16,6 @@ CbamOptions options_for(int64_t channels, int64_t reduction = 16, int64_t kernel
   options.reduction = reduction;
   options.kernel = kernel;
   return options;
-}
-
-void randomise(torch::nn::Module& module) {
-  const torch::NoGradGuard guard;
-  for (torch::Tensor& parameter : module.parameters()) parameter.normal_(0, 0.5);
 }
 
 struct Paper {
@@ -114,7 +107,7 @@ TEST(Cbam, is_the_papers_formula_in_both_modes) {
   torch::manual_seed(1);
   for (const bool training : {true, false}) {
     Cbam cbam(options_for(6, 2, 5));
-    randomise(*cbam);
+    test::randomise(*cbam);
     cbam->train(training);
     cbam->named_buffers()["spatial.bn.running_mean"].fill_(0.3);
     cbam->named_buffers()["spatial.bn.running_var"].fill_(1.7);
@@ -143,7 +136,7 @@ TEST(Cbam, is_the_papers_formula_in_both_modes) {
 TEST(Cbam, gradients_agree_with_torchs_layers) {
   torch::manual_seed(2);
   Cbam cbam(options_for(6, 2, 3));
-  randomise(*cbam);
+  test::randomise(*cbam);
   cbam->to(torch::kDouble);
   const auto p = cbam->named_parameters();
   const torch::Tensor x = torch::randn({3, 6, 4, 5}, torch::kDouble),
@@ -168,16 +161,6 @@ TEST(Cbam, gradients_agree_with_torchs_layers) {
   }
 }
 
-TEST(Cbam, keeps_the_map) {
-  test::expect_keeps_the_map("cbam");
-  test::expect_keeps_the_map("cbam(kernel=3, bias=false, norm=false, init=identity)");
-}
-
-TEST(Cbam, identity_at_insertion) {
-  test::expect_identity("cbam(init=identity)");
-  test::expect_identity("cbam(norm=false, init=identity)");
-}
-
 TEST(Cbam, starts_as_the_authors_do) {
   Cbam cbam(options_for(32));
   const auto parameters = cbam->named_parameters();
@@ -192,7 +175,7 @@ TEST(Cbam, starts_as_the_authors_do) {
 
 TEST(Cbam, a_single_cell_in_training_uses_and_keeps_the_running_statistics) {
   Cbam cbam(options_for(8, 2));
-  randomise(*cbam);
+  test::randomise(*cbam);
   cbam->named_buffers()["spatial.bn.running_mean"].fill_(0.3);
   const torch::Tensor x = torch::randn({1, 8, 1, 1}).requires_grad_(true);
   const torch::Tensor y = cbam->forward(x);
@@ -221,17 +204,10 @@ TEST(Cbam, state_keys_and_shapes) {
 
 TEST(Cbam, counts_match_the_published) {
   EXPECT_EQ(test::added_to_resnet50("cbam"), 28089624 - 25557032);
-  EXPECT_EQ(test::added_to_resnet50("cbam(bias=false)"), 28073576 - 25557032);  // timm's
+  EXPECT_EQ(test::added_to_resnet50("cbam(bias=false, order=mean_max)"), 28073576 - 25557032);  // timm's
+  EXPECT_EQ(test::added_to_resnet18("cbam"), 11779392 - 11689512);
   // Layers for mean and maximum 2·(64·4 + 4·64), convolution 2·49·35, products 2·64·35.
   EXPECT_EQ(test::block_of("cbam", 64)->macs(7, 5), 1024 + 3430 + 4480);
-}
-
-TEST(Cbam, files_nothing_without_a_recorder_and_wrong_channels_are_named) {
-  Cbam cbam(options_for(64));
-  EXPECT_EQ(MapRecorder::current(), nullptr);
-  cbam->forward(torch::zeros({1, 64, 2, 2}));
-  EXPECT_THROWS_WITH(cbam->forward(torch::zeros({1, 32, 2, 2})), ArgumentError,
-                     "[cbam] expected x [B, C=64, H, W]; got x [1, 32, 2, 2]");
 }
 
 }  // namespace

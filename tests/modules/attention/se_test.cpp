@@ -6,10 +6,8 @@
 #include <sstream>
 
 #include "modules/core/attention_map.h"
-#include "modules/core/error.h"
 #include "tests/modules/attention/block_contract.h"
 #include "tests/support/near.h"
-#include "tests/support/throws_with.h"
 
 namespace gaze {
 namespace {
@@ -60,15 +58,6 @@ TEST(Se, is_the_papers_formula) {
   }
 }
 
-TEST(Se, keeps_the_map) {
-  test::expect_keeps_the_map("se");
-  test::expect_keeps_the_map("se(bias=false, init=identity)");
-}
-
-TEST(Se, identity_at_insertion) {
-  test::expect_identity("se(init=identity)");
-}
-
 TEST(Se, state_keys_and_shapes_are_timms) {
   Se se(options_for(64));
   EXPECT_EQ(test::keys_of(*se),
@@ -88,9 +77,41 @@ TEST(Se, counts_match_the_published) {
   EXPECT_EQ(test::block_of("se", 64)->macs(7, 5), 512 + 2240);
 }
 
+TEST(Se, counts_match_the_published_of_smaller_networks) {
+  EXPECT_EQ(test::added_to_resnet18("se"), 11778592 - 11689512);
+  EXPECT_EQ(test::added_to_resnet18("se(divisor=8)"), 11779624 - 11689512);  // timm's
+}
+
 TEST(Se, hidden_width_rounds_down_but_not_to_zero) {
   EXPECT_EQ(Se(options_for(40))->options().hidden, 2);
   EXPECT_EQ(Se(options_for(8))->options().hidden, 1);
+}
+
+// timm 1.0: SEModule(channels, rd_ratio=1/reduction, rd_divisor=divisor).fc1.out_channels.
+TEST(Se, hidden_width_rounds_as_timm_does) {
+  struct Row {
+    int64_t channels, reduction, divisor, hidden;
+  };
+  for (const Row& row : std::vector<Row>{{64, 16, 8, 8},
+                                         {128, 16, 8, 8},
+                                         {192, 16, 8, 16},
+                                         {256, 16, 8, 16},
+                                         {40, 16, 8, 8},
+                                         {200, 16, 8, 16},
+                                         {8, 16, 8, 8},
+                                         {40, 16, 1, 3},
+                                         {24, 16, 1, 2},
+                                         {23, 16, 1, 1},
+                                         {7, 16, 1, 1},
+                                         {96, 6, 4, 16},
+                                         {30, 4, 5, 10},
+                                         {2048, 16, 8, 128},
+                                         {56, 16, 7, 7}}) {
+    SeOptions options = options_for(row.channels, row.reduction);
+    options.divisor = row.divisor;
+    EXPECT_EQ(Se(options)->options().hidden, row.hidden)
+        << row.channels << " / " << row.reduction << ", divisor " << row.divisor;
+  }
 }
 
 TEST(Se, files_its_gate_only_when_asked) {
@@ -110,13 +131,7 @@ TEST(Se, prints_itself) {
   std::ostringstream stream;
   stream << *Se(options_for(64));
   EXPECT_EQ(stream.str().substr(0, stream.str().find('\n')),
-            "gaze::Se(channels=64, hidden=4, bias=true, init=paper)(");
-}
-
-TEST(Se, wrong_channels_are_named) {
-  Se se(options_for(64));
-  EXPECT_THROWS_WITH(se->forward(torch::zeros({1, 32, 2, 2})), ArgumentError,
-                     "[se] expected x [B, C=64, H, W]; got x [1, 32, 2, 2]");
+            "gaze::Se(channels=64, reduction=16, divisor=0, hidden=4, bias=true, init=paper)(");
 }
 
 }  // namespace

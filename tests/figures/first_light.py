@@ -1,96 +1,67 @@
 #!/usr/bin/env python3
-"""Measures every figure of the first release: a line each, name, measured, limit, met or not.
-
-Usage: tests/figures/first_light.py BUILD_FOLDER [ROW ...]     rows: demo parity resnet scenes photographs resume bad_input
-"""
+"""The figures of the first release: tests/figures/first_light.py BUILD_FOLDER [ROW ...]"""
 import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 
-root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-build = os.path.join(root, sys.argv[1])
-rows = sys.argv[2:] or ["demo", "parity", "resnet", "formulas", "geometry", "scenes", "photographs", "resume", "bad_input"]
-gaze = os.path.join(build, "bin", "gaze")
-met_all = True
+import rows
+from rows import root
 
 
-def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, **options)
-
-
-def cpu():
-    version = run(gaze, "--version").stdout
-    return re.search(r"CPU (.*)", version).group(1)
-
-
-def line(name, measured, limit, met):
-    global met_all
-    met_all = met_all and met
-    print(f"{name}: {measured} (limit {limit}) [{features}] {'met' if met else 'NOT MET'}", flush=True)
-
-
-def tests(program, pattern):
-    """Runs the tests of a program that match; returns their output, and whether all passed and there was at least one."""
-    result = run(os.path.join(build, "bin", program), f"--gtest_filter={pattern}")
-    count = re.search(r"\[  PASSED  \] (\d+) test", result.stdout)
-    return result.stdout, result.returncode == 0 and count is not None and int(count.group(1)) > 0
-
-
-def row_demo():
+def row_demo(f):
     with tempfile.TemporaryDirectory() as folder:
         clone = os.path.join(folder, "gaze")
-        run("git", "clone", "-q", root, clone, check=True)
+        f.run("git", "clone", "-q", root, clone, check=True)
         seconds = []
         for _ in range(2):
             start = time.time()
-            result = run("./dev", "demo", cwd=clone, stdin=subprocess.DEVNULL)
+            result = f.run("./dev", "demo", cwd=clone, stdin=subprocess.DEVNULL)
             seconds.append(time.time() - start)
             if result.returncode:
-                line("fresh clone, ./dev demo", result.stderr[-300:], "exit 0", False)
+                f.line("fresh clone, ./dev demo", result.stderr[-300:], "exit 0", False)
                 return
-        line("fresh clone to captioned photograph, ./dev demo", f"{seconds[0] / 60:.1f} min", "20 min", seconds[0] <= 1200)
-        line("second ./dev demo", f"{seconds[1]:.1f} s", "10 s", seconds[1] <= 10)
+        f.line("fresh clone to captioned photograph, ./dev demo", f"{seconds[0] / 60:.1f} min", "20 min", seconds[0] <= 1200)
+        f.line("second ./dev demo", f"{seconds[1]:.1f} s", "10 s", seconds[1] <= 10)
 
 
-def row_parity():
-    output, passed = tests("test_backbone", "Lite0Photographs.*")
+def row_parity(f):
+    output, passed = f.tests("test_backbone", "Lite0Photographs.*")
     found = re.findall(r"(\d+) photographs: largest difference of a probability (\S+)", output)
     count, worst = sum(int(n) for n, _ in found), max((float(gap) for _, gap in found), default=float("nan"))
-    line("Lite0's top-5 against the original package, same input tensor",
-         f"{count} photographs, same classes, probabilities {worst:.1e} apart" if found else "not measured",
-         "1e-3", passed and worst <= 1e-3)
+    f.line("Lite0's top-5 against the original package, same input tensor",
+           f"{count} photographs, same classes, probabilities {worst:.1e} apart" if found else "not measured",
+           "1e-3", passed and worst <= 1e-3)
 
 
-def row_resnet():
+def row_resnet(f):
     for name in ("resnet18", "resnet50"):
-        output, passed = tests("test_backbone", f"*stages_and_logits*/{name}")
+        output, passed = f.tests("test_backbone", f"*stages_and_logits*/{name}")
         errors = [float(e) for e in re.findall(r"largest error (\S+) of the largest logit", output)]
-        line(f"{name} against torchvision, golden weights", f"{max(errors):.1e} x max |logit|" if errors else "not measured", "1e-5",
-             passed and bool(errors) and max(errors) <= 1e-5)
+        f.line(f"{name} against torchvision, golden weights", f"{max(errors):.1e} x max |logit|" if errors else "not measured", "1e-5",
+               passed and bool(errors) and max(errors) <= 1e-5)
 
 
-def row_formulas():
+def row_formulas(f):
     for name, program, pattern in (("squeeze_excite against float64 loops", "test_ops", "SqueezeExcite.*"),
                                    ("spatial_gate against float64 loops", "test_ops", "SpatialGate.*"),
                                    ("attend, with the worked example", "test_ops", "Attend.*"),
                                    ("Se and Cbam against float64 loops", "test_attention", "Se.*:Cbam.*")):
-        _, passed = tests(program, pattern)
-        line(name, "all tests pass" if passed else "failed", "1e-5, and to the digits", passed)
+        _, passed = f.tests(program, pattern)
+        f.line(name, "all tests pass" if passed else "failed", "1e-5, and to the digits", passed)
 
 
-def row_geometry():
+def row_geometry(f):
     for program, pattern in (("test_image", "Geometry*"), ("test_overlay", "DrawMap*")):
-        _, passed = tests(program, pattern)
-        line(f"one-cell map on plain, portrait, EXIF, letterbox, crop ({program})", "within" if passed else "failed", "1 px", passed)
+        _, passed = f.tests(program, pattern)
+        f.line(f"one-cell map on plain, portrait, EXIF, letterbox, crop ({program})", "within" if passed else "failed", "1 px", passed)
 
 
-def row_scenes():
+def row_scenes(f):
     for objects, key, nouns, limit in (("1-1", "named", "noun right", 0.60), ("2-3", "nouns_right", "all nouns right, and no other", 0.35)):
-        result = run(gaze, "eval", "scenes", "--count", "1000", "--objects", objects, "--held-out", "0.5", "--seed", "7", "--json")
+        result = f.run(f.gaze, "eval", "scenes", "--count", "1000", "--objects", objects, "--held-out", "0.5", "--seed", "7", "--json")
         lines = [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
         for held_out in (True, False):
             group = [entry for entry in lines if entry["held_out"] == held_out]
@@ -103,39 +74,37 @@ def row_scenes():
 
             kind = "half or more held-out stamps" if held_out else "trained stamps in new poses, no limit"
             measured = mean(key, "n")
-            line(f"scenes of {objects} objects, {kind}: {nouns}", f"{100 * measured:.1f} % of {count}", f"{100 * limit:.0f} %",
-                 measured >= limit or not held_out)
+            f.line(f"scenes of {objects} objects, {kind}: {nouns}", f"{100 * measured:.1f} % of {count}", f"{100 * limit:.0f} %",
+                   measured >= limit or not held_out)
             if objects == "1-1":
                 print(f"    and nothing else named: {100 * mean('nouns_right', 'n'):.1f} %")
             else:
                 related = mean("relations_right", "relations")
-                line(f"scenes of {objects} objects, {kind}: relation right when the nouns are", f"{100 * related:.1f} %", "80 %",
-                     related >= 0.80 or not held_out)
+                f.line(f"scenes of {objects} objects, {kind}: relation right when the nouns are", f"{100 * related:.1f} %", "80 %",
+                       related >= 0.80 or not held_out)
             point, centre = mean("pointing", "words"), mean("pointing_centre", "words")
-            line(f"pointing, {objects} objects, {kind}", f"{100 * point:.1f} % (the picture's centre: {100 * centre:.1f} %)",
-                 "above the centre", point > centre)
+            f.line(f"pointing, {objects} objects, {kind}", f"{100 * point:.1f} % (the picture's centre: {100 * centre:.1f} %)",
+                   "above the centre", point > centre)
 
 
-def row_photographs():
-    result = run(gaze, "eval", "photographs")
+def row_photographs(f):
+    result = f.run(f.gaze, "eval", "photographs")
     found = re.search(r"(\d+) of (\d+) right, (\d+) missing", result.stdout)
     print(result.stdout, end="")
     right, count = (int(found.group(1)), int(found.group(2))) if found else (0, 0)
-    line("real photographs named", f"{right} of {count}", "80 % of at least 15", count >= 15 and right >= 0.8 * count)
+    f.line("real photographs named", f"{right} of {count}", "80 % of at least 15", count >= 15 and right >= 0.8 * count)
 
 
-def row_resume():
-    _, passed = tests("test_gaze", "TrainCaption.killed*")
-    line("kill -9 in mid-epoch, resume", "final weights bit-equal" if passed else "failed", "bit-equal", passed)
+def row_resume(f):
+    _, passed = f.tests("test_gaze", "TrainCaption.killed*")
+    f.line("kill -9 in mid-epoch, resume", "final weights bit-equal" if passed else "failed", "bit-equal", passed)
 
 
-def row_bad_input():
+def row_bad_input(f):
     for program, pattern in (("test_image", "*Bad*"), ("test_checkpoint", "*"), ("test_gaze", "*")):
-        _, passed = tests(program, pattern)
-        line(f"bad input ({program})", "clear errors, right exit status" if passed else "failed", "all", passed)
+        _, passed = f.tests(program, pattern)
+        f.line(f"bad input ({program})", "clear errors, right exit status" if passed else "failed", "all", passed)
 
 
-features = cpu()
-for row in rows:
-    globals()["row_" + row]()
-sys.exit(0 if met_all else 1)
+rows.main({"demo": row_demo, "parity": row_parity, "resnet": row_resnet, "formulas": row_formulas, "geometry": row_geometry,
+           "scenes": row_scenes, "photographs": row_photographs, "resume": row_resume, "bad_input": row_bad_input})

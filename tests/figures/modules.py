@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The figures of the modules: tests/figures/modules.py BUILD_FOLDER [ROW ...]"""
+import json
+import math
+import os
+import re
+import tempfile
+import time
+
+import rows
+from rows import root
+
+# The networks' own programs print "NAME: largest error 3.1e-07 of the largest logit".
+LOGIT_ERROR = r"largest error (\S+) of the largest logit"
+
+
+def row_parity(f):
+    for name, program, pattern in (
+            ("every backbone against torchvision, golden weights", "test_backbone", "*stages_and_logits*"),
+            ("SE, CBAM and ECA networks against timm and the official code", "test_checkpoint", "*Networks*")):
+        output, passed = f.tests(program, pattern)
+        errors = [float(e) for e in re.findall(LOGIT_ERROR, output)]
+        f.line(name, f"{len(errors)} outputs, {max(errors):.1e} x max |logit|" if errors else "not measured", "1e-5",
+               passed and bool(errors) and max(errors) <= 1e-5)
+
+
+def row_counts(f):
+    for name, program, pattern in (("backbones", "test_backbone", "Backbone.has_the_published_number_of_parameters"),
+                                   ("networks with blocks put in", "test_backbone", "Insert.adds_the_published_number_of_parameters"),
+                                   ("others' networks", "test_checkpoint", "ForeignNetworks.HaveThePublishedNumbersOfParameters")):
+        _, passed = f.tests(program, pattern)
+        f.line(f"parameters of {name}", "as published" if passed else "not as published", "equal", passed)
+
+
+def row_ops(f):
+    for op in ("SqueezeExcite", "SpatialGate", "Attend"):
+        parts = []
+        for isa in ("baseline", "avx2", "avx512"):
+            if isa != "baseline" and isa.upper() not in f.features.upper().replace("-", ""):
+                continue
+            result = f.run(f.program("test_ops"), f"--gtest_filter=*{op}*", env={**os.environ, "GAZE_CPU": isa})
+            parts.append((isa, result.returncode == 0 and "[  PASSED  ]" in result.stdout))
+        f.line(f"{op}: float64 loops, gradients, half types", ", ".join(f"{isa} {'passes' if ok else 'fails'}" for isa, ok in parts),
+               "within the header's error", all(ok for _, ok in parts))
+
+
+def row_host_runner(f):
+    for name, pattern in (("CUDA bodies of squeeze_excite in the host runner", "*SqueezeExcite*"),
+                          ("seeded faults are caught", "HostRunner.catches*")):
+        _, passed = f.tests("test_host_runner", pattern)
+        f.line(name, "all tests pass" if passed else "failed", "all", passed)
+
+
+def row_identity(f):
+    _, passed = f.tests("test_backbone", "*Insert*:*Identity*")
+    f.line("identity insertion: bit-equal output, gradients, one step changes it", "all tests pass" if passed else "failed",
+           "every slot that takes the module", passed)
+
+
+def row_speed(f):
+    """bench_modules prints a JSON object a line: {"name", "ours_ms", "peer_ms", "ratio", ...}; names begin with se or cbam."""
+    result = f.run(f.program("bench_modules"))
+    lines = [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
+    for module, limit in (("se", 1.7), ("cbam", 2.5)):
+        ratios = [entry["ratio"] for entry in lines if entry["name"].startswith(module)]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
+        f.line(f"{module} + residual + ReLU against LibTorch eager, geometric mean of {len(ratios)} shapes", f"{mean:.2f} x faster",
+               f"{limit} x", mean >= limit)
+
+
+def row_fine_tune(f, threads=2):
+    with tempfile.TemporaryDirectory() as folder:
+        data, out = os.path.join(folder, "classes"), os.path.join(folder, "run")
+        f.run(f.gaze, "data", "classes", "--out", data, "--classes", "5", "--count", "50", check=True)
+        start = time.time()
+        result = f.run(f.gaze, "train", "classify", "--data", data, "--backbone", "efficientnet_lite0", "--weights",
+                       os.path.join(root, "weights", "cache", "efficientnet_lite0.pth"), "--insert", "blocks.*.attn=se",
+                       "--recipe", os.path.join(root, "weights", "recipes", "lite0-se-classify.json"), "--threads", str(threads),
+                       "--out", out, "--json")
+        minutes = (time.time() - start) / 60
+        if result.returncode:
+            f.line("fine-tuning Lite0 + SE", result.stderr[-300:], "exit 0", False)
+            return
+        accuracy = json.loads(result.stdout)["val_accuracy"]
+        f.line("fine-tuning Lite0 + SE on 5 classes x 50 composed pictures, other grounds to validate on",
+               f"{100 * accuracy:.1f} % in {minutes:.1f} min on {threads} threads", "90 % in 10 min", accuracy >= 0.9 and minutes <= 10)
+
+
+def row_bad_input(f):
+    for name, program, pattern in (("checkpoints", "test_checkpoint", "*"), ("slots, specs, patterns", "test_backbone", "*mistakes*:*refused*"),
+                                   ("the program", "test_gaze", "*")):
+        _, passed = f.tests(program, pattern)
+        f.line(f"bad input ({name})", "clear errors" if passed else "failed", "all", passed)
+
+
+if __name__ == "__main__":
+    rows.main({"parity": row_parity, "counts": row_counts, "ops": row_ops, "host-runner": row_host_runner, "identity": row_identity,
+               "speed": row_speed, "fine-tune": row_fine_tune, "bad-input": row_bad_input})

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "modules/ops/cpu/cpu_runtime.h"
+
 #define GAZE_LANES static inline __attribute__((always_inline))
 
 namespace gaze::detail {
@@ -277,6 +279,21 @@ GAZE_LANES int64_t first_place(V v, I places, decltype(V()[0] + 0) top) {
   for (unsigned i = 0; i < sizeof(V) / sizeof(v[0]); ++i)
     if (v[i] == top && places[i] < first) first = places[i];
   return first;
+}
+
+// call(T()) with the type in memory that `type` names.
+template <typename F>
+void for_type(CpuType type, const F& call) {
+  switch (type) {
+    case CpuType::float64:
+      return call(double());
+    case CpuType::float32:
+      return call(float());
+    case CpuType::bfloat16:
+      return call(Bfloat16());
+    case CpuType::float16:
+      return call(Float16());
+  }
 }
 
 GAZE_LANES int64_t smaller(int64_t a, int64_t b) {

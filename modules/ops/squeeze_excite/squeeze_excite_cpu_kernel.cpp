@@ -235,29 +235,17 @@ class SqueezeExcite {
 }  // namespace
 
 void GAZE_CPU_NAME(squeeze_excite_forward)(const SqueezeExciteCpu& p, CpuRuntime& run) {
-  switch (p.type) {
-    case CpuType::float64:
-      return SqueezeExcite<double, double>(p, run).forward();
-    case CpuType::float32:
-      return SqueezeExcite<float, float>(p, run).forward();
-    case CpuType::bfloat16:
-      return SqueezeExcite<Bfloat16, float>(p, run).forward();
-    case CpuType::float16:
-      return SqueezeExcite<Float16, float>(p, run).forward();
-  }
+  for_type(p.type, [&](auto number) {
+    using T = decltype(number);
+    SqueezeExcite<T, typename Accumulator<T>::type>(p, run).forward();
+  });
 }
 
 void GAZE_CPU_NAME(squeeze_excite_backward)(const SqueezeExciteCpu& p, CpuRuntime& run) {
-  switch (p.type) {
-    case CpuType::float64:
-      return SqueezeExcite<double, double>(p, run).backward();
-    case CpuType::float32:
-      return SqueezeExcite<float, float>(p, run).backward();
-    case CpuType::bfloat16:
-      return SqueezeExcite<Bfloat16, float>(p, run).backward();
-    case CpuType::float16:
-      return SqueezeExcite<Float16, float>(p, run).backward();
-  }
+  for_type(p.type, [&](auto number) {
+    using T = decltype(number);
+    SqueezeExcite<T, typename Accumulator<T>::type>(p, run).backward();
+  });
 }
 
 }  // namespace gaze::detail

@@ -3,8 +3,10 @@
 
 #include <torch/nn/module.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,19 @@ struct StageFeature {
   std::string name;     // "layer3"
   torch::Tensor value;  // [B, C, H, W]
 };
+
+struct BackboneOptions {
+  int64_t classes = 1000;
+  // Of the ResNets:
+  bool stride_in_conv1 = false;     // a bottleneck strides in its first 1x1, as weights born in Caffe have it
+  bool ceil_pool = false;           // the stem's pool has no padding and rounds up, as they have it
+  std::array<bool, 3> dilate = {};  // layer2, layer3, layer4 dilate their 3x3 instead of striding
+};
+
+// {"classes": 1000} and the other options where they are not the default: "stride_in_conv1": true, "dilate":
+// [false, false, true]. from_json throws ArgumentError for another key and for a value of the wrong kind.
+nlohmann::json to_json(const BackboneOptions& options);
+BackboneOptions backbone_options_from_json(const nlohmann::json& json);
 
 class Backbone : public torch::nn::Module {
  public:
@@ -35,26 +50,31 @@ class Backbone : public torch::nn::Module {
   // Its mean over cells is forward(x) in evaluation, since the head is linear.
   torch::Tensor class_evidence(const torch::Tensor& x);
 
-  virtual int64_t classes() const = 0;
+  virtual const BackboneOptions& options() const = 0;
   virtual int64_t channels() const = 0;  // of the last stage
   virtual int64_t stride() const = 0;    // of the last stage
   virtual std::string name() const = 0;  // "resnet50", "efficientnet_lite0"
   virtual Preprocessing preprocessing() const = 0;
+  int64_t classes() const { return options().classes; }
 
-  // Every slot in the order the data takes: "layer1.0.attn" ...
+  // Every slot in the order the data takes: "layer1.0.pre" ... "layer4.2.post". An output of stage L means
+  // what the next stage gets: behind the slot between.L.
   virtual std::vector<Slot> slots() = 0;
 
-  // Adds the blocks of `spec` to every slot whose name matches the glob `pattern` (*, ?, [..]), behind those
-  // it has, with the network's dtype, device and training mode; returns the slots' names. Throws
-  // ArgumentError naming near misses when nothing matches; then, and for a bad spec, nothing is changed.
+  // insert() of insert.h, returning the slots' names.
   std::vector<std::string> fill(const std::string& pattern, const std::string& spec, Init init);
+
+  // Cells along an axis of an input of that many pixels, where two cells are `step` pixels apart.
+  virtual int64_t cells(int64_t pixels, int64_t step) const { return (pixels + step - 1) / step; }
 
  protected:
   virtual double dropout() const { return 0; }  // before the head, in training
 };
 
-// "resnet18|34|50|101|152" (torchvision's state keys), "efficientnet_lite0" (the original's). Random weights.
-// Throws ArgumentError with the known names.
+// "resnet18|34|50|101|152", "resnext50_32x4d", "resnext101_32x8d", "resnext101_64x4d", "wide_resnet50_2",
+// "wide_resnet101_2" (torchvision's state keys), "efficientnet_lite0" (the original's). Random weights.
+// Throws ArgumentError with the known names, and for options that the network does not have.
+std::shared_ptr<Backbone> make_backbone(const std::string& name, const BackboneOptions& options);
 std::shared_ptr<Backbone> make_backbone(const std::string& name, int64_t classes = 1000);
 std::vector<std::string> backbone_names();
 

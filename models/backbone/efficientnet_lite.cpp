@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "modules/attention/stage_memory.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -57,7 +59,7 @@ torch::Tensor activate(torch::Tensor x) {
 }  // namespace
 
 InvertedResidualImpl::InvertedResidualImpl(const InvertedResidualOptions& options)
-    : skip_(options.stride == 1 && options.in_channels == options.out_channels) {
+    : has_shortcut_(options.stride == 1 && options.in_channels == options.out_channels) {
   const int64_t width = options.in_channels * options.expand;
   if (options.expand != 1) {
     expand_conv_ = register_module("_expand_conv", conv(options.in_channels, width, 1));
@@ -68,36 +70,64 @@ InvertedResidualImpl::InvertedResidualImpl(const InvertedResidualOptions& option
   bn1_ = register_module("_bn1", norm(width));
   project_conv_ = register_module("_project_conv", conv(width, options.out_channels, 1));
   bn2_ = register_module("_bn2", norm(options.out_channels));
-  attn_ = register_module("attn", Slot(options.name + ".attn", options.out_channels));
+  const auto slot = [&](const char* leaf, int64_t channels, int64_t step) {
+    return register_module(leaf,
+                           Slot(SlotPlace{options.name + "." + leaf, channels, 1, options.earlier, step}));
+  };
+  const int64_t end = options.step * options.stride;
+  mid_ = slot("mid", width, end);
+  attn_ = slot("attn", options.out_channels, end);
+  if (has_shortcut_) {
+    pre_ = slot("pre", options.in_channels, options.step);
+    skip_ = slot("skip", options.out_channels, end);
+    post_ = slot("post", options.out_channels, end);
+  }
 }
 
 torch::Tensor InvertedResidualImpl::forward(const torch::Tensor& x) {
-  torch::Tensor y = x;
+  torch::Tensor y = has_shortcut_ ? pre_(x) : x;
   if (expand_conv_) y = activate(bn0_(conv_same(expand_conv_, y)));  // [B, expand * in, H, W]
-  y = activate(bn1_(conv_same(depthwise_conv_, y)));  // [B, expand * in, H / stride, W / stride]
-  y = attn_(bn2_(conv_same(project_conv_, y)));       // [B, out, H / stride, W / stride]
-  return skip_ ? torch::add(y, x) : y;
+  y = mid_(activate(bn1_(conv_same(depthwise_conv_, y))));  // [B, expand * in, H / stride, W / stride]
+  y = attn_(bn2_(conv_same(project_conv_, y)));             // [B, out, H / stride, W / stride]
+  return has_shortcut_ ? post_(torch::add(y, skip_(x))) : y;
 }
 
-EfficientNetLite::EfficientNetLite(const EfficientNetLiteOptions& options) : options_(options) {
+std::vector<Slot> InvertedResidualImpl::slots() const {
+  if (has_shortcut_) return {pre_, mid_, attn_, skip_, post_};
+  return {mid_, attn_};
+}
+
+EfficientNetLite::EfficientNetLite(const BackboneOptions& options) : options_(options) {
+  check_that(to_json(options).size() == 1, "backbone", fmt::format("no options but classes for {}", name()),
+             to_json(options).dump());
   conv_stem_ = register_module("_conv_stem", conv(3, kStemChannels, 3, 2));
   bn0_ = register_module("_bn0", norm(kStemChannels));
   torch::nn::ModuleList blocks;
+  auto between = std::make_shared<torch::nn::Module>("between");
   InvertedResidualOptions block;
   block.in_channels = kStemChannels;
-  for (const StageOptions& stage : kStages) {
-    for (int64_t i = 0; i < stage.repeats; ++i) {
+  for (size_t s = 0; s < std::size(kStages); ++s) {
+    for (int64_t i = 0; i < kStages[s].repeats; ++i) {
       block.name = fmt::format("blocks.{}", blocks_.size());
-      block.out_channels = stage.channels;
-      block.expand = stage.expand;
-      block.kernel = stage.kernel;
-      block.stride = i == 0 ? stage.stride : 1;
+      block.out_channels = kStages[s].channels;
+      block.expand = kStages[s].expand;
+      block.kernel = kStages[s].kernel;
+      block.stride = i == 0 ? kStages[s].stride : 1;
       blocks_.emplace_back(block);
       blocks->push_back(blocks_.back());
       block.in_channels = block.out_channels;
+      block.step *= block.stride;
     }
+    const bool last_of_stride = s + 1 < std::size(kStages) && kStages[s + 1].stride == 2;
+    if (!last_of_stride) continue;
+    ends_.push_back(blocks_.size());
+    const std::string index = std::to_string(ends_.size());
+    between_.push_back(between->register_module(
+        index, Slot(SlotPlace{"between." + index, block.out_channels, 1, block.earlier, block.step})));
+    block.earlier.push_back({"stage" + index, block.out_channels, block.step});
   }
   register_module("_blocks", blocks);
+  register_module("between", between);
   conv_head_ = register_module("_conv_head", conv(block.in_channels, kHeadChannels, 1));
   bn1_ = register_module("_bn1", norm(kHeadChannels));
   fc_ = register_module("_fc", torch::nn::Linear(kHeadChannels, options.classes));
@@ -105,14 +135,17 @@ EfficientNetLite::EfficientNetLite(const EfficientNetLiteOptions& options) : opt
 
 std::vector<StageFeature> EfficientNetLite::stages(const torch::Tensor& x) {
   check_shape(x, "x", {"B", {"C", 3}, "H", "W"}, name());
+  StageMemory memory;
   std::vector<StageFeature> features;
   torch::Tensor y = x.contiguous(at::MemoryFormat::ChannelsLast);  // depthwise convolutions are faster so
   y = activate(bn0_(conv_same(conv_stem_, y)));                    // [B, 32, H/2, W/2]
-  size_t b = 0;
-  for (size_t s = 0; s < std::size(kStages); ++s) {
-    for (int64_t i = 0; i < kStages[s].repeats; ++i) y = blocks_[b++](y);
-    const bool last_of_stride = s + 1 < std::size(kStages) && kStages[s + 1].stride == 2;
-    if (last_of_stride) features.push_back({fmt::format("stage{}", features.size() + 1), y});
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    y = blocks_[b](y);
+    const size_t stage = features.size();
+    if (stage >= ends_.size() || b + 1 != ends_[stage]) continue;
+    y = between_[stage](y);
+    features.push_back({fmt::format("stage{}", stage + 1), y});
+    memory.put(features.back().name, y);
   }
   y = activate(bn1_(conv_same(conv_head_, y)));  // [B, 1280, H/32, W/32]
   features.push_back({fmt::format("stage{}", features.size() + 1), y});
@@ -121,7 +154,10 @@ std::vector<StageFeature> EfficientNetLite::stages(const torch::Tensor& x) {
 
 std::vector<Slot> EfficientNetLite::slots() {
   std::vector<Slot> slots;
-  for (const InvertedResidual& block : blocks_) slots.push_back(block->attn());
+  for (size_t b = 0, stage = 0; b < blocks_.size(); ++b) {
+    for (const Slot& slot : blocks_[b]->slots()) slots.push_back(slot);
+    if (stage < ends_.size() && b + 1 == ends_[stage]) slots.push_back(between_[stage++]);
+  }
   return slots;
 }
 

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "models/backbone/insert.h"
+#include "models/checkpoint/key_map.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -21,30 +27,18 @@ int64_t classes_of_head(const StateDict& state) {
   return 1000;
 }
 
-// The backbone that such tensors belong to, or "" where their names do not tell.
-std::string network_of(const StateDict& state) {
-  if (state.count("_conv_stem.weight") != 0) return "efficientnet_lite0";
-  if (state.count("layer4.0.conv1.weight") == 0) return "";
-  const bool bottleneck = state.count("layer1.0.conv3.weight") != 0;
-  int64_t blocks = 0;  // of layer3, which no two depths share
-  while (state.count(fmt::format("layer3.{}.conv1.weight", blocks)) != 0) ++blocks;
-  switch (blocks) {
-    case 2:
-      return bottleneck ? "" : "resnet18";
-    case 6:
-      return bottleneck ? "resnet50" : "resnet34";
-    case 23:
-      return bottleneck ? "resnet101" : "";
-    case 36:
-      return bottleneck ? "resnet152" : "";
-    default:
-      return "";
+// The network that the tensors are of by their names, whoever gave them; nothing where they do not tell.
+std::optional<MappedNetwork> recognised(const StateDict& state) {
+  try {
+    return map_keys(state);
+  } catch (const ArgumentError&) {
+    return std::nullopt;
   }
 }
 
 [[noreturn]] void fail_fit(const std::string& name, const std::filesystem::path& weights,
-                           const StateDict& state, const std::string& difference) {
-  const std::string network = network_of(state);
+                           const StateDict& state, const std::string& network,
+                           const std::string& difference) {
   if (any_starts_with(state, "backbone.")) {
     throw FileError(weights.string(), fmt::format("does not hold the weights of {} but a whole model", name),
                     "give it as the model, not as weights");
@@ -58,15 +52,41 @@ std::string network_of(const StateDict& state) {
                               name == "efficientnet_lite0" ? "efficientnet-lite-pytorch" : "torchvision"));
 }
 
+// {"layer4.2.attn": "se"}. The file has no weights for the layers that filled slots stand in for.
+void fill_slots(Backbone& network, const std::map<std::string, std::string>& specs) {
+  InsertOptions options;
+  options.init = Init::paper;
+  for (const auto& [name, spec] : specs) {
+    check_that(name.find_first_of("*?[]{},-") == std::string::npos, "backbone", "the name of a slot", name);
+    insert(network, name, spec, options);
+  }
+  for (Slot& slot : network.slots()) slot->lose_layer();
+}
+
+std::shared_ptr<Backbone> load_mapped(const MappedNetwork& mapped) {
+  std::shared_ptr<Backbone> network =
+      make_backbone(mapped.plan.backbone, backbone_options_from_json(mapped.plan.options));
+  fill_slots(*network, mapped.plan.slots);
+  load_state_dict(*network, mapped.weights);
+  return network;
+}
+
 }  // namespace
 
 std::shared_ptr<Backbone> load_backbone(const std::string& name, const std::filesystem::path& weights) {
   const StateDict state = read_state_dict(weights);
-  const std::shared_ptr<Backbone> network = make_backbone(name, classes_of_head(state));
+  std::shared_ptr<Backbone> network = make_backbone(name, classes_of_head(state));
   try {
     load_state_dict(*network, state);
   } catch (const ArgumentError& error) {
-    fail_fit(name, weights, state, error.what());
+    const std::optional<MappedNetwork> other = recognised(state);
+    const std::string known = other ? other->plan.backbone : "";
+    if (known != name) fail_fit(name, weights, state, known, error.what());
+    try {
+      network = load_mapped(*other);
+    } catch (const ArgumentError& mismatch) {
+      fail_fit(name, weights, state, known, mismatch.what());
+    }
   }
   network->eval();
   return network;
@@ -75,22 +95,17 @@ std::shared_ptr<Backbone> load_backbone(const std::string& name, const std::file
 std::shared_ptr<Backbone> load_backbone(const ModelFile& model) {
   const nlohmann::json& description = model.description.at("backbone");
   const StateDict state = with_prefix(model.weights, "backbone.");
-  int64_t classes = classes_of_head(state);
-  if (description.contains("options") && description["options"].is_object()) {
-    const nlohmann::json given = description["options"].value("classes", nlohmann::json(classes));
-    check_that(given.is_number_integer(), "backbone", "a whole number of classes", given.dump());
-    classes = given;
-  }
-  const std::shared_ptr<Backbone> network = make_backbone(description.at("name"), classes);
+  nlohmann::json told = nlohmann::json::object();
+  if (description.contains("options") && description["options"].is_object()) told = description["options"];
+  if (!told.contains("classes")) told["classes"] = classes_of_head(state);
+  const std::shared_ptr<Backbone> network =
+      make_backbone(description.at("name"), backbone_options_from_json(told));
   if (description.contains("stride")) {
     check_that(description["stride"] == network->stride(), "backbone",
                fmt::format("stride {}", network->stride()),
                fmt::format("stride {}", description["stride"].dump()));
   }
-  if (model.description.contains("slots")) {
-    for (const auto& [slot, spec] : model.description["slots"].items())
-      network->fill(slot, spec, Init::paper);
-  }
+  if (model.description.contains("slots")) fill_slots(*network, model.description["slots"]);
   load_state_dict(*network, state);
   network->eval();
   return network;

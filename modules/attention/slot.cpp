@@ -31,15 +31,50 @@ torch::Tensor SlotImpl::forward_to_end(torch::Tensor x, const torch::Tensor& sho
 }
 
 void SlotImpl::add(std::shared_ptr<AttentionBlock> block) {
-  check_that(block != nullptr, "slot", "a block", "none");
-  block->train(is_training());
-  register_module(std::to_string(blocks_.size()), block);
-  blocks_.push_back(std::move(block));
+  std::vector<std::shared_ptr<AttentionBlock>> blocks = blocks_;
+  blocks.push_back(std::move(block));
+  set(std::move(blocks));
 }
 
-void SlotImpl::clear() {
+void SlotImpl::set(std::vector<std::shared_ptr<AttentionBlock>> blocks) {
+  for (const std::shared_ptr<AttentionBlock>& block : blocks)
+    check_that(block != nullptr, "slot", "a block", "none");
+  check_that(!blocks.empty() || !layer_lost_, "slot",
+             fmt::format("a block in {}, since the weights of {} are lost", place_.name, layer_name_),
+             "none");
+  if (host_ != nullptr && blocks.empty() != blocks_.empty()) {
+    if (blocks.empty()) {
+      restore_layer();
+    } else {
+      host_->unregister_module(layer_name_);
+    }
+  }
   for (size_t index = 0; index < blocks_.size(); ++index) unregister_module(std::to_string(index));
   blocks_.clear();
+  for (std::shared_ptr<AttentionBlock>& block : blocks) {
+    if (block->is_training() != is_training()) block->train(is_training());
+    register_module(std::to_string(blocks_.size()), block);
+    blocks_.push_back(std::move(block));
+  }
+}
+
+// The layer missed what happened to its host in the meantime.
+void SlotImpl::restore_layer() {
+  const std::vector<torch::Tensor> likes = host_->parameters();
+  if (!likes.empty()) layer_->to(likes.front().device(), likes.front().scalar_type());
+  layer_->train(is_training());
+  host_->register_module(layer_name_, layer_);
+}
+
+void SlotImpl::stand_in_for(torch::nn::Module& host, const std::string& child) {
+  check_that(blocks_.empty(), "slot", "an empty slot to stand in for a layer", spec());
+  host_ = &host;
+  layer_name_ = child;
+  layer_ = host.named_children()[child];
+}
+
+void SlotImpl::lose_layer() {
+  layer_lost_ = host_ != nullptr && !blocks_.empty();
 }
 
 std::string SlotImpl::spec() const {
@@ -52,6 +87,14 @@ std::string SlotImpl::spec() const {
 
 void SlotImpl::pretty_print(std::ostream& stream) const {
   stream << fmt::format("gaze::Slot({}, channels={}, {})", place_.name, place_.channels, spec());
+}
+
+std::vector<Slot> slots_of(const torch::nn::Module& network) {
+  std::vector<Slot> slots;
+  for (const std::shared_ptr<torch::nn::Module>& module : network.modules(/*include_self=*/false)) {
+    if (const auto slot = std::dynamic_pointer_cast<SlotImpl>(module)) slots.emplace_back(slot);
+  }
+  return slots;
 }
 
 }  // namespace gaze

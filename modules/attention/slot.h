@@ -25,7 +25,18 @@ class SlotImpl : public torch::nn::Module {
   torch::Tensor forward_to_end(torch::Tensor x, const torch::Tensor& shortcut);
 
   void add(std::shared_ptr<AttentionBlock> block);
-  void clear();
+  void clear() { set({}); }
+  // Replaces what the slot holds. Throws ArgumentError where it would be left empty and its layer is lost.
+  void set(std::vector<std::shared_ptr<AttentionBlock>> blocks);
+
+  // Makes the slot stand in for the layer that `host`, the slot's owner, registered as `child`: while the
+  // slot is filled the layer is not part of the host and its weights are in no state dict.
+  void stand_in_for(torch::nn::Module& host, const std::string& child);
+  const std::string& layer_name() const { return layer_name_; }  // "conv2"; empty for slots that only add
+  const std::shared_ptr<torch::nn::Module>& layer() const { return layer_; }
+  // Says that the layer a filled slot keeps holds no weights worth having: it can't come back.
+  void lose_layer();
+  bool layer_lost() const { return layer_lost_; }
 
   bool empty() const { return blocks_.empty(); }
   const std::vector<std::shared_ptr<AttentionBlock>>& blocks() const { return blocks_; }
@@ -38,10 +49,18 @@ class SlotImpl : public torch::nn::Module {
 
  private:
   torch::Tensor run(size_t index, const torch::Tensor& x, const torch::Tensor* shortcut);
+  void restore_layer();
 
   SlotPlace place_;
   std::vector<std::shared_ptr<AttentionBlock>> blocks_;
+  torch::nn::Module* host_ = nullptr;  // owns the slot
+  std::string layer_name_;
+  std::shared_ptr<torch::nn::Module> layer_;
+  bool layer_lost_ = false;
 };
 TORCH_MODULE(Slot);
+
+// Every slot among the modules of a network, in the order of their registration.
+std::vector<Slot> slots_of(const torch::nn::Module& network);
 
 }  // namespace gaze

@@ -11,6 +11,7 @@ namespace gaze {
 struct StageWidth {
   std::string name;      // "layer2"
   int64_t channels = 0;  // of its output
+  int64_t step = 0;      // pixels of the network's input from one of its cells to the next; 0: not known
 };
 
 struct SlotPlace {
@@ -18,6 +19,7 @@ struct SlotPlace {
   int64_t channels = 0;  // C of what passes through
   int64_t stride = 1;    // of the convolution that stands there unless the slot is filled ("conv" slots)
   std::vector<StageWidth> earlier;  // stages before the slot's own, in the order the data takes
+  int64_t step = 0;                 // pixels of the network's input from one cell to the next; 0: not known
 };
 
 }  // namespace gaze

@@ -53,7 +53,8 @@ def write(name, content):
     (FOLDER / f"{name}.json").write_text(text + "\n")
 
 
-def golden(name, make, mean, std, stage_modules, logits_kept):
+def golden(name, make, mean, std, stage_modules, logits_kept, options=None):
+    """`options` is what sets a network apart from the one that its name tells; its keys are then that one's."""
     picture = np.asarray(Image.open(FOLDER / "picture.png"))
     inputs = [normalise(picture[y:y + h, x:x + w], mean, std) for y, x, h, w in CROPS]
     network = make((224, 224)).eval()
@@ -74,9 +75,22 @@ def golden(name, make, mean, std, stage_modules, logits_kept):
         cases.append({"crop": crop, "max_abs_logit": number(logits.abs().max().item()), "stages": stages,
                       "logits": [number(v) for v in logits[:logits_kept].tolist()]})
         print(name, crop, "max |logit|", cases[-1]["max_abs_logit"], "spread", logits.std().item(), flush=True)
-    state = {k: list(v.shape) for k, v in network.state_dict().items()}
-    write(name, {"seed": SEED, "mean": mean, "std": std, "state": {k: "x".join(map(str, s)) for k, s in state.items()},
-                 "norms": norms, "cases": cases})
+    content = {"seed": SEED, "mean": mean, "std": std}
+    if options is None:
+        content["state"] = {k: "x".join(map(str, v.shape)) for k, v in network.state_dict().items()}
+    else:
+        content |= options
+    write(name, content | {"norms": norms, "cases": cases})
+
+
+def caffe(network):
+    """What weights born in Caffe want of torchvision's network: each bottleneck strides in conv1, and the stem's pool has no
+    padding and rounds up."""
+    for module in network.modules():
+        if isinstance(module, torchvision.models.resnet.Bottleneck):
+            module.conv1.stride, module.conv2.stride = module.conv2.stride, module.conv1.stride
+    network.maxpool = torch.nn.MaxPool2d(3, stride=2, ceil_mode=True)
+    return network
 
 
 def lite0_photographs():
@@ -110,6 +124,15 @@ def main():
     for depth in (18, 34, 50, 101, 152):
         golden(f"resnet{depth}", lambda size, d=depth: getattr(torchvision.models, f"resnet{d}")(weights=None), resnet_mean,
                resnet_std, layers, 1000 if depth in (18, 50) else 16)
+    for name in ("resnext50_32x4d", "resnext101_32x8d", "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2"):
+        golden(name, lambda size, n=name: getattr(torchvision.models, n)(weights=None), resnet_mean, resnet_std, layers, 16)
+    for file, name, dilate in (("resnet50_dilated", "resnet50", [False, True, True]),
+                               ("resnext50_dilated", "resnext50_32x4d", [False, False, True])):
+        golden(file, lambda size, n=name, d=dilate: getattr(torchvision.models, n)(
+            weights=None, replace_stride_with_dilation=d), resnet_mean, resnet_std, layers, 16,
+            {"network": name, "options": {"dilate": dilate}})
+    golden("resnet50_caffe", lambda size: caffe(torchvision.models.resnet50(weights=None)), resnet_mean, resnet_std, layers,
+           16, {"network": "resnet50", "options": {"stride_in_conv1": True, "ceil_pool": True}})
     golden("efficientnet_lite0", lambda size: EfficientNet.from_name("efficientnet-lite0", image_size=size), [127.0] * 3,
            [128.0] * 3, {"stage1": "_blocks.0", "stage2": "_blocks.2", "stage3": "_blocks.4", "stage4": "_blocks.10"}, 1000)
     lite0_photographs()

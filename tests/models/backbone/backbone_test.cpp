@@ -1,27 +1,21 @@
 #include "models/backbone/backbone.h"
 
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
-#include "modules/core/attention_map.h"
+#include <nlohmann/json.hpp>
+
 #include "modules/core/error.h"
 #include "tests/support/throws_with.h"
 
 namespace gaze::models {
 namespace {
 
-std::vector<std::string> keys_with(const torch::nn::Module& module, const std::string& part) {
-  std::vector<std::string> keys;
-  for (const auto& item : module.named_parameters()) {
-    if (item.key().find(part) != std::string::npos) keys.push_back(item.key());
-  }
-  return keys;
-}
-
 TEST(Backbone, unknown_names_list_the_known) {
   EXPECT_THROWS_WITH(make_backbone("resnet5O"), ArgumentError,
                      "[backbone] unknown network \"resnet5O\"; did you mean \"resnet50\"? known: resnet18, "
-                     "resnet34, resnet50, "
-                     "resnet101, resnet152, efficientnet_lite0");
+                     "resnet34, resnet50, resnet101, resnet152, resnext50_32x4d, resnext101_32x8d, "
+                     "resnext101_64x4d, wide_resnet50_2, wide_resnet101_2, efficientnet_lite0");
   EXPECT_THROWS_WITH(make_backbone("resnet18", 0), ArgumentError,
                      "[backbone] expected classes >= 1; got classes 0");
 }
@@ -69,109 +63,87 @@ TEST(Backbone, channels_last_and_contiguous_agree) {
   }
 }
 
-TEST(Backbone, slots_come_in_the_order_of_the_data) {
-  const auto names = [](const std::string& network) {
-    std::vector<std::string> names;
-    for (const Slot& slot : make_backbone(network, 2)->slots()) {
-      names.push_back(fmt::format("{} {}", slot->full_name(), slot->channels()));
-    }
-    return names;
+TEST(Backbone, has_the_published_number_of_parameters) {
+  const auto count = [](const char* name) {
+    int64_t sum = 0;
+    for (const torch::Tensor& parameter : make_backbone(name)->parameters()) sum += parameter.numel();
+    return sum;
   };
-  EXPECT_EQ(names("resnet18"),
-            (std::vector<std::string>{"layer1.0.attn 64", "layer1.1.attn 64", "layer2.0.attn 128",
-                                      "layer2.1.attn 128", "layer3.0.attn 256", "layer3.1.attn 256",
-                                      "layer4.0.attn 512", "layer4.1.attn 512"}));
-  EXPECT_EQ(names("resnet152").size(), 50U);
-  EXPECT_EQ(names("resnet50").back(), "layer4.2.attn 2048");
-  EXPECT_EQ(names("efficientnet_lite0").size(), 16U);
-  EXPECT_EQ(names("efficientnet_lite0").front(), "blocks.0.attn 16");
-  EXPECT_EQ(names("efficientnet_lite0").back(), "blocks.15.attn 320");
+  EXPECT_EQ(count("resnet18"), 11689512);
+  EXPECT_EQ(count("resnet34"), 21797672);
+  EXPECT_EQ(count("resnet50"), 25557032);
+  EXPECT_EQ(count("resnet101"), 44549160);
+  EXPECT_EQ(count("resnet152"), 60192808);
+  EXPECT_EQ(count("resnext50_32x4d"), 25028904);
+  EXPECT_EQ(count("resnext101_32x8d"), 88791336);
+  EXPECT_EQ(count("resnext101_64x4d"), 83455272);
+  EXPECT_EQ(count("wide_resnet50_2"), 68883240);
+  EXPECT_EQ(count("wide_resnet101_2"), 126886696);
 }
 
-TEST(Fill, puts_blocks_where_the_glob_matches) {
-  const auto network = make_backbone("resnet18", 2);
-  EXPECT_EQ(keys_with(*network, "attn"), std::vector<std::string>{});
-  const std::vector<std::string> filled = network->fill("layer[34].1.attn", "se+se", Init::paper);
-  EXPECT_EQ(filled, (std::vector<std::string>{"layer3.1.attn", "layer4.1.attn"}));
-  const std::vector<std::string> keys = keys_with(*network, "attn");
-  EXPECT_FALSE(keys.empty());
-  for (const std::string& key : keys) {
-    EXPECT_TRUE(key.rfind("layer3.1.attn.", 0) == 0 || key.rfind("layer4.1.attn.", 0) == 0) << key;
-  }
-  EXPECT_FALSE(keys_with(*network, "layer3.1.attn.0.").empty());
-  EXPECT_FALSE(keys_with(*network, "layer3.1.attn.1.").empty());
-  network->fill("layer3.1.attn", "se", Init::paper);
-  EXPECT_FALSE(keys_with(*network, "layer3.1.attn.2.").empty()) << "a second fill adds behind the first";
-}
-
-TEST(Fill, keys_of_lite0_follow_its_blocks) {
-  const auto network = make_backbone("efficientnet_lite0", 2);
-  network->fill("blocks.3.attn", "se", Init::paper);
-  const std::vector<std::string> keys = keys_with(*network, "attn");
-  ASSERT_FALSE(keys.empty());
-  for (const std::string& key : keys) EXPECT_EQ(key.rfind("_blocks.3.attn.0.", 0), 0U) << key;
-}
-
-TEST(Fill, blocks_act_before_the_add) {
+TEST(Backbone, ceil_pool_takes_any_size) {
   const torch::NoGradGuard no_grad;
-  torch::manual_seed(1);
-  for (const std::string name : {"resnet18", "resnet50", "efficientnet_lite0"}) {
-    const auto network = make_backbone(name, 2);
-    network->eval();
-    const torch::Tensor x = torch::randn({1, 3, 64, 64});
-    const torch::Tensor before = network->forward(x);
-    const auto slots = network->slots();
-    network->fill(slots.back()->full_name(), "se", Init::paper);
-    MapRecorder recorder;
-    const torch::Tensor after = network->forward(x);
-    EXPECT_FALSE(torch::equal(before, after)) << name;
-    ASSERT_EQ(recorder.maps().size(), 1U) << name;
-    EXPECT_EQ(recorder.maps()[0].name.rfind(slots.back()->full_name() + ".0/", 0), 0U)
-        << recorder.maps()[0].name;
-  }
-}
-
-TEST(Fill, identity_leaves_the_output_bit_equal) {
-  const torch::NoGradGuard no_grad;
-  torch::manual_seed(1);
-  for (const std::string name : {"resnet18", "efficientnet_lite0"}) {
-    const auto network = make_backbone(name, 2);
-    network->eval();
-    const torch::Tensor x = torch::randn({1, 3, 64, 64});
-    const torch::Tensor before = network->forward(x);
-    network->fill("*", "se+cbam", Init::identity);
-    EXPECT_TRUE(torch::equal(before, network->forward(x))) << name;
-  }
-}
-
-TEST(Fill, blocks_take_the_networks_dtype_and_mode) {
-  const auto network = make_backbone("resnet18", 2);
-  network->to(torch::kDouble);
+  BackboneOptions options;
+  options.classes = 2;
+  options.ceil_pool = true;
+  const auto network = make_backbone("resnet18", options);
   network->eval();
-  network->fill("layer4.*", "cbam", Init::paper);
-  for (const auto& item : network->named_parameters())
-    EXPECT_EQ(item.value().scalar_type(), torch::kDouble) << item.key();
-  for (const auto& module : network->modules()) EXPECT_FALSE(module->is_training());
+  for (const int64_t size : {1, 2, 3, 5, 6, 7, 9, 33, 34, 35}) {
+    const std::vector<StageFeature> stages = network->stages(torch::zeros({1, 3, size, 2 * size}));
+    EXPECT_EQ(stages[0].value.size(2), network->cells(size, 4)) << size;
+    EXPECT_EQ(stages[3].value.size(3), network->cells(2 * size, 32)) << size;
+  }
+  EXPECT_EQ(network->cells(225, 4), 56) << "a stem of 113 cells";
+  EXPECT_EQ(make_backbone("resnet18", 2)->cells(225, 4), 57);
 }
 
-TEST(Fill, a_pattern_without_a_match_names_near_misses_and_changes_nothing) {
-  const auto network = make_backbone("resnet18", 2);
-  EXPECT_THROWS_WITH(network->fill("layre4.*.attn", "se", Init::paper), ArgumentError,
-                     "[backbone] no slot of resnet18 matches \"layre4.*.attn\"; nearest of its 8: "
-                     "layer4.0.attn, layer4.1.attn, "
-                     "layer1.0.attn");
-  EXPECT_THROWS_WITH(network->fill("layer[56].0.attn", "se", Init::paper), ArgumentError,
-                     "[backbone] no slot of resnet18 matches \"layer[56].0.attn\"; nearest of its 8: "
-                     "layer1.0.attn, layer2.0.attn, "
-                     "layer3.0.attn");
-  EXPECT_THROW(network->fill("*", "se+cbm", Init::paper), ArgumentError);
-  EXPECT_EQ(keys_with(*network, "attn"), std::vector<std::string>{});
+TEST(Backbone, dilation_keeps_the_stride) {
+  const torch::NoGradGuard no_grad;
+  BackboneOptions options;
+  options.classes = 2;
+  options.dilate = {false, true, true};
+  const auto network = make_backbone("resnet50", options);
+  network->eval();
+  EXPECT_EQ(network->stride(), 8);
+  EXPECT_EQ(network->stages(torch::zeros({1, 3, 65, 64})).back().value.sizes().vec(),
+            (std::vector<int64_t>{1, 2048, 9, 8}));
+  EXPECT_EQ(network->slots().back()->place().step, 8);
 }
 
-TEST(Fill, none_adds_nothing) {
-  const auto network = make_backbone("resnet18", 2);
-  EXPECT_EQ(network->fill("layer1.*", "none", Init::paper).size(), 2U);
-  EXPECT_EQ(keys_with(*network, "attn"), std::vector<std::string>{});
+TEST(BackboneOptions, come_back_from_json) {
+  BackboneOptions options;
+  options.classes = 7;
+  EXPECT_EQ(to_json(options), nlohmann::json({{"classes", 7}}));
+  options.stride_in_conv1 = options.ceil_pool = true;
+  options.dilate = {false, false, true};
+  const nlohmann::json json = {
+      {"classes", 7}, {"stride_in_conv1", true}, {"ceil_pool", true}, {"dilate", {false, false, true}}};
+  EXPECT_EQ(to_json(options), json);
+  EXPECT_EQ(to_json(backbone_options_from_json(json)), json);
+  EXPECT_EQ(to_json(backbone_options_from_json(nlohmann::json::object())),
+            nlohmann::json({{"classes", 1000}}));
+}
+
+TEST(BackboneOptions, that_do_not_fit_are_refused) {
+  using nlohmann::json;
+  const auto expect = [](const json& given, const std::string& text) {
+    EXPECT_THROWS_WITH(backbone_options_from_json(given), ArgumentError, "[backbone] " + text);
+  };
+  expect(json::array(), "expected options as a JSON object; got []");
+  expect({{"classes", 1.5}}, "expected a whole number of classes; got 1.5");
+  expect({{"ceil_pool", 1}}, "expected ceil_pool true or false; got 1");
+  expect({{"dilate", {true}}}, "expected dilate as three of true and false; got [true]");
+  expect({{"dilate", {0, 0, 1}}}, "expected dilate as three of true and false; got [0,0,1]");
+  expect({{"dilation", true}},
+         "unknown option \"dilation\"; known: classes, stride_in_conv1, ceil_pool, dilate");
+  BackboneOptions options;
+  options.dilate[2] = true;
+  EXPECT_THROWS_WITH(make_backbone("resnet34", options), ArgumentError,
+                     "[backbone] expected neither dilate nor stride_in_conv1 for resnet34, which has no "
+                     "bottlenecks; got {\"classes\":1000,\"dilate\":[false,false,true]}");
+  EXPECT_THROWS_WITH(make_backbone("efficientnet_lite0", options), ArgumentError,
+                     "[backbone] expected no options but classes for efficientnet_lite0; got "
+                     "{\"classes\":1000,\"dilate\":[false,false,true]}");
 }
 
 TEST(ImagenetLabels, are_a_thousand_in_the_order_of_the_heads) {

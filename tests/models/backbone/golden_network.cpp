@@ -16,7 +16,9 @@ nlohmann::json golden_file(const std::string& name) {
 std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, const std::string& name) {
   std::map<std::string, NormStatistics> norms;
   for (const auto& [layer, pair] : golden.at("norms").items()) norms[layer] = {pair.at(0), pair.at(1)};
-  std::shared_ptr<models::Backbone> network = models::make_backbone(name);
+  const models::BackboneOptions options =
+      models::backbone_options_from_json(golden.value("options", nlohmann::json::object()));
+  std::shared_ptr<models::Backbone> network = models::make_backbone(golden.value("network", name), options);
   fill_golden(*network, golden.at("seed"), norms);
   network->eval();
   return network;

@@ -13,7 +13,8 @@ namespace gaze::test {
 // tests/golden/backbone/<name>.json
 nlohmann::json golden_file(const std::string& name);
 
-// In evaluation mode.
+// The network `name`, or the one of another name and with the options that `golden` tells, in evaluation
+// mode.
 std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, const std::string& name);
 
 // Pixels [top + y, left + x] of the picture after every step-th row and column were taken:

@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
+#include <nlohmann/json.hpp>
+
+#include "models/backbone/classifier_file.h"
+#include "models/backbone/insert.h"
 #include "models/checkpoint/safetensors.h"
 #include "modules/core/error.h"
 #include "tests/support/temporary_folder.h"
@@ -44,6 +49,25 @@ TEST_F(LoadBackbone, weights_make_the_same_network) {
     const torch::Tensor x = torch::randn({1, 3, 40, 50});
     EXPECT_TRUE(torch::equal(loaded->forward(x), network->forward(x))) << name;
   }
+}
+
+// timm's seresnet18: the slot is called "se".
+TEST_F(LoadBackbone, weights_of_another_ecosystem_bring_their_blocks) {
+  const torch::NoGradGuard no_grad;
+  const auto network = make_backbone("resnet18", 5);
+  InsertOptions paper;
+  paper.init = Init::paper;
+  insert(*network, "*.attn", "se", paper);
+  network->eval();
+  StateDict theirs;
+  for (const auto& [key, tensor] : state_of(*network)) {
+    const size_t at = key.find(".attn.0.");
+    theirs[at == std::string::npos ? key : key.substr(0, at) + ".se." + key.substr(at + 8)] = tensor;
+  }
+  EXPECT_EQ(theirs.count("layer4.1.se.fc2.bias"), 1U);
+  const auto loaded = load_backbone("resnet18", write(theirs));
+  const torch::Tensor x = torch::randn({1, 3, 40, 50});
+  EXPECT_TRUE(torch::equal(loaded->forward(x), network->forward(x)));
 }
 
 TEST_F(LoadBackbone, weights_of_another_network_are_named) {
@@ -105,13 +129,58 @@ ModelFile model_of(const Backbone& network, const std::string& name, const nlohm
 TEST_F(LoadBackbone, a_model_files_network_has_its_blocks) {
   const torch::NoGradGuard no_grad;
   const auto network = make_backbone("efficientnet_lite0", 3);
-  network->fill("blocks.15.attn", "se+cbam", Init::paper);
+  InsertOptions paper;
+  paper.init = Init::paper;
+  insert(*network, "blocks.15.attn", "se+cbam", paper);
   network->eval();
   const auto loaded = load_backbone(
       model_of(*network, "efficientnet_lite0", {{"blocks.15.attn", network->slots().back()->spec()}}));
   const torch::Tensor x = torch::randn({1, 3, 64, 64});
   EXPECT_TRUE(torch::equal(loaded->forward(x), network->forward(x)));
   EXPECT_EQ(loaded->slots().back()->blocks().size(), 2U);
+}
+
+TEST_F(LoadBackbone, a_model_files_options_and_convolutions_come_back) {
+  const torch::NoGradGuard no_grad;
+  BackboneOptions options;
+  options.classes = 3;
+  options.stride_in_conv1 = options.ceil_pool = true;
+  options.dilate = {false, false, true};
+  const auto network = make_backbone("resnext50_32x4d", options);
+  insert(*network, "layer3.0.conv,between.2", "se(init=paper)+cbam(init=paper)");
+  network->eval();
+  const ModelFile file =
+      classifier_file(*network, network->preprocessing(), {"a", "b", "c"}, {{"recipe", "none"}});
+  EXPECT_EQ(file.weights.count("backbone.layer3.0.conv2.weight"), 0U);
+  EXPECT_EQ(file.weights.count("backbone.layer3.0.conv.1.spatial.conv.weight"), 1U);
+  const std::filesystem::path path = folder_.path() / "model.safetensors";
+  write_model_file(path, file);
+  const ModelFile read = read_model_file(path);
+  EXPECT_EQ(read.description["task"], "classify");
+  EXPECT_EQ(read.description["labels"], nlohmann::json({"a", "b", "c"}));
+  EXPECT_EQ(read.description["provenance"], nlohmann::json({{"recipe", "none"}}));
+  EXPECT_EQ(read.description["backbone"]["stride"], 16);
+  const auto loaded = load_backbone(read);
+  const torch::Tensor x = torch::randn({1, 3, 65, 66});
+  EXPECT_TRUE(torch::equal(loaded->forward(x), network->forward(x)));
+
+  EXPECT_THROWS_WITH(remove(*loaded, "layer3.0.conv"), ArgumentError,
+                     "[remove] expected a slot whose layer has weights to go back to; got layer3.0.conv, "
+                     "which was loaded without conv2");
+  InsertOptions replace;
+  replace.replace = true;
+  EXPECT_THROWS_WITH(insert(*loaded, "layer3.0.conv", "none", replace), ArgumentError,
+                     "[insert] expected a slot whose layer has weights to go back to; got layer3.0.conv, "
+                     "which was loaded without conv2");
+  EXPECT_TRUE(insert(*loaded, "layer3.0.conv", "se", replace).weights_gone.empty());
+  EXPECT_EQ(loaded->named_parameters().contains("layer3.0.conv2.weight"), false);
+}
+
+TEST_F(LoadBackbone, a_classifier_of_imagenets_classes_gets_their_names) {
+  const auto network = make_backbone("resnet18");
+  const ModelFile file = classifier_file(*network, network->preprocessing(), {}, nlohmann::json::object());
+  EXPECT_EQ(file.description["labels"][388], "giant panda");
+  EXPECT_EQ(file.description["slots"], nlohmann::json::object());
 }
 
 TEST_F(LoadBackbone, a_model_file_that_does_not_fit_says_so) {
@@ -126,6 +195,8 @@ TEST_F(LoadBackbone, a_model_file_that_does_not_fit_says_so) {
   model.description["backbone"] = {{"name", "resnet18"}, {"options", {{"classes", "many"}}}};
   EXPECT_THROWS_WITH(load_backbone(model), ArgumentError,
                      "[backbone] expected a whole number of classes; got \"many\"");
+  EXPECT_THROWS_WITH(load_backbone(model_of(*network, "resnet18", {{"layer4.*.attn", "se"}})), ArgumentError,
+                     "[backbone] expected the name of a slot; got layer4.*.attn");
 }
 
 }  // namespace

@@ -55,9 +55,12 @@ struct CaptionRecipe {
   double slot_lr = 2e-3;
   double keep = 1.0;
 
+  // not part of what makes two runs the same
   double save_seconds = 60;  // how often the run's state is saved, for resuming
+  std::string licence = "BSD-3-Clause; the network's Apache-2.0";  // of the model that is written
 };
 
+// What makes two runs the same: all of it but the weights' place and the last lines.
 nlohmann::json to_json(const CaptionRecipe& recipe);
 
 }  // namespace gaze::models

@@ -54,6 +54,26 @@ TEST(
   EXPECT_EQ(tensors.at("step/net.weight").item<int64_t>(), 1);
 }
 
+TEST(RunState, keeps_the_momentum_of_sgd) {
+  torch::manual_seed(3);
+  torch::nn::Linear straight(3, 2), resumed(3, 2);
+  const torch::optim::SGDOptions options = torch::optim::SGDOptions(0.1).momentum(0.9);
+  torch::optim::SGD straight_optimizer(straight->parameters(), options);
+  torch::optim::SGD resumed_optimizer(resumed->parameters(), options);
+  const auto step = [](torch::nn::Linear& layer, torch::optim::SGD& optimizer) {
+    optimizer.zero_grad();
+    layer->forward(torch::ones({2, 3})).pow(2).sum().backward();
+    optimizer.step();
+  };
+  step(straight, straight_optimizer);
+  const StateDict tensors = pack({{"net.", straight.ptr()}}, straight_optimizer);
+  EXPECT_EQ(tensors.count("momentum/net.weight"), 1U);
+  unpack(tensors, {{"net.", resumed.ptr()}}, resumed_optimizer);
+  step(straight, straight_optimizer);
+  step(resumed, resumed_optimizer);
+  EXPECT_TRUE(torch::equal(straight->weight, resumed->weight));
+}
+
 TEST(RunState, another_recipes_state_is_refused) {
   torch::nn::Linear small(3, 2), large(4, 2);
   torch::optim::AdamW small_optimizer = optimizer_of(small), large_optimizer = optimizer_of(large);

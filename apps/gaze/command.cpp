@@ -8,20 +8,13 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "models/image/picture_files.h"
 #include "modules/core/error.h"
 
 namespace gaze::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool looks_like_a_picture(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  static const std::vector<std::string> known = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"};
-  return std::find(known.begin(), known.end(), extension) != known.end();
-}
 
 }  // namespace
 
@@ -52,12 +45,7 @@ std::vector<fs::path> expand_pictures(const std::vector<std::string>& paths) {
       pictures.emplace_back(path);
       continue;
     }
-    std::vector<fs::path> found;
-    for (const auto& entry :
-         fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied)) {
-      if (entry.is_regular_file(ignored) && looks_like_a_picture(entry.path())) found.push_back(entry.path());
-    }
-    std::sort(found.begin(), found.end());
+    const std::vector<fs::path> found = models::pictures_below(path);
     pictures.insert(pictures.end(), found.begin(), found.end());
   }
   return pictures;

@@ -1,4 +1,4 @@
-// gaze data scenes: composes scenes and writes them to a folder.
+// gaze data: composes scenes, or pictures of classes, and writes them to a folder.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "apps/gaze/command.h"
 #include "apps/gaze/progress.h"
 #include "apps/gaze/scene_options.h"
+#include "models/data/class_folders.h"
 #include "models/data/scene_files.h"
 
 namespace gaze::apps {
@@ -44,6 +45,68 @@ int write(const DataScenes& command) {
   return kOk;
 }
 
+struct DataClasses {
+  std::filesystem::path out;
+  models::ClassFolderOptions folders;
+  CommonOptions common;
+  bool json = false;
+};
+
+int write(const DataClasses& command) {
+  apply(command.common);
+  models::ClassFolderOptions options = command.folders;
+  options.seed = command.common.seed;
+  options.threads = at::get_num_threads();
+  {
+    Progress progress("pictures");
+    models::write_class_folders(options, command.out,
+                                [&](int64_t done, int64_t count) { progress.show(done, count); });
+  }
+  const size_t classes = options.nouns.empty() ? static_cast<size_t>(options.classes) : options.nouns.size();
+  if (command.json) {
+    std::cout << nlohmann::json{{"folder", command.out.string()},
+                                {"classes", classes},
+                                {"count", options.count}}
+                     .dump()
+              << "\n";
+  } else {
+    std::cout << fmt::format("{}: {} classes of {} pictures\n", command.out.string(), classes, options.count);
+  }
+  return kOk;
+}
+
+void add_data_classes(CLI::App& data, Run& run) {
+  auto command = std::make_shared<DataClasses>();
+  models::ClassFolderOptions& folders = command->folders;
+  CLI::App* classes = data.add_subcommand(
+      "classes",
+      "Composes pictures of one thing each, in a folder a class, to train a classifier on."
+      "\n\nExample:\n  gaze data classes --out out/classes --classes 5 --count 50\n"
+      "writes train/NOUN/001.jpg ... and val/NOUN/001.jpg ..., the latter on other grounds.");
+  classes->add_option("--out", command->out, "folder to write")->required();
+  auto* nouns =
+      classes->add_option("--nouns", folders.nouns, "the classes, by the stamps' nouns: apple,fish,...")
+          ->delimiter(',');
+  classes->add_option("--classes", folders.classes, "or how many: the nouns with the most stamps")
+      ->check(CLI::Range(2, 1000))
+      ->excludes(nouns)
+      ->capture_default_str();
+  classes->add_option("--count", folders.count, "pictures a class")
+      ->check(CLI::Range(2, 100000))
+      ->capture_default_str();
+  classes->add_option("--val-share", folders.val_share, "share of them to validate on")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  classes->add_option("--size", folders.size, "side of the pictures")
+      ->check(CLI::Range(64, 2048))
+      ->capture_default_str();
+  classes->add_option("--packages", folders.folders.root, "folder Debian packages are unpacked in")
+      ->capture_default_str();
+  add_common_options(*classes, command->common);
+  classes->add_flag("--json", command->json, "print the result as JSON");
+  classes->callback([command, &run] { run = [command] { return write(*command); }; });
+}
+
 }  // namespace
 
 void add_data(CLI::App& app, Run& run) {
@@ -51,6 +114,7 @@ void add_data(CLI::App& app, Run& run) {
                                       "Makes data to train and to judge with.\n\nExample:\n"
                                       "  gaze data scenes --out out/scenes --count 20");
   data->require_subcommand(1);
+  add_data_classes(*data, run);
   auto command = std::make_shared<DataScenes>();
   CLI::App* scenes = data->add_subcommand("scenes",
                                           "Composes scenes of cut-out photographs, with captions and masks; "

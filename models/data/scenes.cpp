@@ -85,6 +85,9 @@ struct SceneComposer::Sources {
             "install the package tuxpaint-stamps-default (apt-get install tuxpaint-stamps-default)");
       }
       if (stamp.split != Split::train && stamp.split != options.split) continue;
+      if (!options.nouns.empty() &&
+          std::find(options.nouns.begin(), options.nouns.end(), stamp.noun) == options.nouns.end())
+        continue;
       auto source = std::make_unique<Source>();
       source->stamp = &stamp;
       (stamp.split == Split::train ? training : held_out).push_back(std::move(source));
@@ -95,6 +98,26 @@ struct SceneComposer::Sources {
     std::call_once(source.once,
                    [&] { source.cutout = load_cutout(stamps_folder(options.folders) / source.stamp->file); });
     return source.cutout;
+  }
+
+  // Scenes of certain nouns show one object, of a noun that has stamps to draw from.
+  void check_nouns() const {
+    if (options.nouns.empty()) return;
+    if (options.max_objects != 1) {
+      throw ArgumentError(fmt::format(
+          "[scenes] expected max_objects 1 where nouns are given; got max_objects {}", options.max_objects));
+    }
+    for (const std::string& noun : options.nouns) {
+      const bool known = std::any_of(training.begin(), training.end(),
+                                     [&](const auto& source) { return source->stamp->noun == noun; });
+      if (!known)
+        throw ArgumentError(fmt::format("[scenes] expected nouns of training stamps; got \"{}\"", noun));
+    }
+    if (options.split != Split::train && options.held_out > 0 && held_out.empty()) {
+      throw ArgumentError(
+          fmt::format("[scenes] expected held_out 0 for nouns without held-out stamps; got held_out {}",
+                      options.held_out));
+    }
   }
 
   using Pool = std::vector<std::unique_ptr<Source>>;
@@ -196,6 +219,7 @@ SceneComposer::SceneComposer(const SceneOptions& options) {
     throw ArgumentError(fmt::format("[scenes] expected size 64 to 2048; got size {}", options.size));
   }
   sources_ = std::make_unique<Sources>(options);
+  sources_->check_nouns();
 }
 
 SceneComposer::~SceneComposer() = default;

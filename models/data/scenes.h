@@ -44,6 +44,7 @@ struct SceneOptions {
   // The share of one-object scenes that are close-ups: the object takes 25 to 85 % of the picture, as a
   // photographer's does.
   double close_ups = 0;
+  std::vector<std::string> nouns;  // only stamps of these nouns; empty: all
   DataFolders folders;
 };
 
@@ -51,8 +52,8 @@ SceneFacts facts_of(const Scene& scene);
 
 class SceneComposer {
  public:
-  // Throws ArgumentError for impossible options, FileError naming the package to install where stamps are
-  // missing.
+  // Throws ArgumentError for impossible options (also nouns of no training stamp), FileError naming the
+  // package to install where stamps are missing.
   explicit SceneComposer(const SceneOptions& options);
   ~SceneComposer();
   SceneComposer(SceneComposer&&) noexcept;

@@ -1,0 +1,130 @@
+#include "models/data/class_folders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "models/data/scenes.h"
+#include "modules/core/error.h"
+
+namespace gaze::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The nouns with the most training stamps; among equals the first by name.
+std::vector<std::string> commonest_nouns(int64_t classes) {
+  std::map<std::string, int64_t> counts;
+  for (const Stamp& stamp : stamp_table()) {
+    if (stamp.split == Split::train) ++counts[stamp.noun];
+  }
+  std::vector<std::pair<int64_t, std::string>> order;
+  for (const auto& [noun, count] : counts) order.emplace_back(-count, noun);
+  std::sort(order.begin(), order.end());
+  if (classes < 2 || classes > static_cast<int64_t>(order.size())) {
+    throw ArgumentError(
+        fmt::format("[class_folders] expected 2 to {} classes; got classes {}", order.size(), classes));
+  }
+  std::vector<std::string> nouns;
+  for (int64_t k = 0; k < classes; ++k) nouns.push_back(order[static_cast<size_t>(k)].second);
+  return nouns;
+}
+
+// One picture that is to be written.
+struct Job {
+  const SceneComposer* composer;
+  uint64_t index;
+  fs::path file;
+};
+
+SceneComposer composer_of(const ClassFolderOptions& options, const std::string& noun, Split split) {
+  SceneOptions scenes;
+  scenes.split = split;
+  scenes.seed = options.seed;
+  scenes.size = options.size;
+  scenes.min_objects = scenes.max_objects = 1;
+  scenes.held_out = 0;
+  scenes.close_ups = 0.5;
+  scenes.nouns = {noun};
+  scenes.folders = options.folders;
+  return SceneComposer(scenes);
+}
+
+void write_all(const std::vector<Job>& jobs, int64_t threads, const SceneProgress& progress) {
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&](bool tells) {
+    try {
+      for (size_t i = next++; i < jobs.size(); i = next++) {
+        save_image(jobs[i].composer->compose(jobs[i].index).image, jobs[i].file);
+        if (tells && progress) progress(static_cast<int64_t>(i) + 1, static_cast<int64_t>(jobs.size()));
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = jobs.size();
+    }
+  };
+  std::vector<std::thread> others;
+  for (int64_t t = 1; t < threads; ++t) others.emplace_back(work, false);
+  work(true);
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void write_class_folders(const ClassFolderOptions& options, const fs::path& folder,
+                         const SceneProgress& progress) {
+  const auto validated =
+      static_cast<int64_t>(std::llround(options.val_share * static_cast<double>(options.count)));
+  if (validated < 1 || validated >= options.count) {
+    throw ArgumentError(
+        fmt::format("[class_folders] expected a picture to train on and one to validate on; got {} and {}",
+                    options.count - validated, validated));
+  }
+  const std::vector<std::string> nouns =
+      options.nouns.empty() ? commonest_nouns(options.classes) : options.nouns;
+  if (fs::exists(folder))
+    throw FileError(folder.string(), "is already there", "choose another folder, or delete this one");
+
+  // Written beside it under another name: what is there is whole.
+  const fs::path part = folder.string() + ".part";
+  std::error_code failed;
+  fs::remove_all(part, failed);
+  std::vector<SceneComposer> composers;
+  std::vector<Job> jobs;
+  composers.reserve(2 * nouns.size());
+  for (const Split split : {Split::train, Split::val}) {
+    const int64_t count = split == Split::val ? validated : options.count - validated;
+    for (size_t k = 0; k < nouns.size(); ++k) {
+      composers.push_back(composer_of(options, nouns[k], split));
+      const fs::path place = part / split_text(split) / nouns[k];
+      fs::create_directories(place, failed);
+      if (failed) throw FileError(place.string(), failed.message(), "choose a folder that can be written");
+      for (int64_t i = 0; i < count; ++i) {
+        jobs.push_back({&composers.back(),
+                        k * static_cast<uint64_t>(options.count) + static_cast<uint64_t>(i),
+                        place / fmt::format("{:03}.jpg", i + 1)});
+      }
+    }
+  }
+  try {
+    write_all(jobs, options.threads, progress);
+  } catch (...) {
+    fs::remove_all(part, failed);
+    throw;
+  }
+  fs::rename(part, folder, failed);
+  if (failed) throw FileError(folder.string(), failed.message(), "choose a folder that can be written");
+}
+
+}  // namespace gaze::models

@@ -19,6 +19,14 @@ std::vector<std::string> long_flags(CLI::App& command) {
   return names;
 }
 
+// The words of the command line that a value stands for: a list's elements one by one.
+std::vector<std::string> words_of(const nlohmann::json& value) {
+  std::vector<std::string> words;
+  for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value}))
+    words.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  return words;
+}
+
 }  // namespace
 
 void apply_recipe(CLI::App& command, const std::filesystem::path& recipe) {
@@ -36,7 +44,7 @@ void apply_recipe(CLI::App& command, const std::filesystem::path& recipe) {
     if (option == nullptr) fail_unknown("recipe", "key", key, long_flags(command));
     if (option->count() > 0) continue;  // the command line wins
     try {
-      option->add_result(value.is_string() ? value.get<std::string>() : value.dump());
+      option->add_result(words_of(value));
       option->run_callback();
     } catch (const CLI::Error& error) {
       throw UsageError(fmt::format("{}: {}: {}", recipe.string(), key, error.what()));

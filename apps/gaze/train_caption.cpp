@@ -57,7 +57,7 @@ void add_train_caption(CLI::App& train_app, Run& run) {
   command->add_option("--backbone", recipe.backbone, "network whose class evidence is read")
       ->capture_default_str();
   command->add_option("--weights", recipe.weights, "its ImageNet weights");
-  command->add_option("--slots", recipe.slots, "glob of the slots that are filled")->capture_default_str();
+  command->add_option("--slots", recipe.slots, "pattern of the slots that are filled")->capture_default_str();
   command->add_option("--module", recipe.module, "what goes into them; none for nothing")
       ->capture_default_str();
   command->add_option("--size", recipe.size, "side of the model's input")

@@ -12,10 +12,10 @@ namespace gaze::models {
 struct CaptionRecipe {
   // the network
   std::string backbone = "efficientnet_lite0";
-  std::filesystem::path weights;             // its ImageNet weights; frozen
-  std::string slots = "blocks.1[2-5].attn";  // glob of the slots that are filled
-  std::string module = "cbam";               // what goes into them; "none" for nothing
-  int64_t size = 320;                        // the model's input, squashed to size x size
+  std::filesystem::path weights;              // its ImageNet weights; frozen
+  std::string slots = "blocks.[12-15].attn";  // the slots that are filled: a pattern of name_pattern.h
+  std::string module = "cbam";                // what goes into them; "none" for nothing
+  int64_t size = 320;                         // the model's input, squashed to size x size
 
   // the scenes
   uint64_t seed = 1;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "models/backbone/backbone.h"
+#include "models/backbone/name_pattern.h"
 #include "models/captioner/captioner.h"
 #include "models/checkpoint/state_dict.h"
 #include "models/data/scenes.h"
@@ -16,6 +17,7 @@
 #include "models/training/epoch_order.h"
 #include "models/training/scene_set.h"
 #include "models/training/streams.h"
+#include "modules/attention/registry.h"
 
 namespace gaze::models {
 namespace {
@@ -24,6 +26,15 @@ namespace fs = std::filesystem;
 
 constexpr double kPlainest = 0.7;
 constexpr double kNoLoss = 1e9;
+
+// A pattern without a slot is told before the first stage, not after hours, before the last.
+void check_slots(const CaptionRecipe& recipe, Backbone& network) {
+  if (recipe.module == "none" || recipe.slot_epochs == 0) return;
+  parse_block_specs(recipe.module);
+  NameList slots{"train", "slot of " + network.name(), {}, {"conv"}};
+  for (const Slot& slot : network.slots()) slots.names.push_back(slot->full_name());
+  match_names(slots, recipe.slots);
+}
 
 // The network whose evidence is read, frozen; LibTorch's generator starts from the recipe's seed.
 SceneReader scene_reader(const CaptionRecipe& recipe) {
@@ -37,6 +48,7 @@ SceneReader scene_reader(const CaptionRecipe& recipe) {
   reader.preprocessing.mode = ResizeMode::squash;
   reader.preprocessing.height = reader.preprocessing.width = recipe.size;
   reader.grid = recipe.size / reader.backbone->stride();
+  check_slots(recipe, *reader.backbone);
   return reader;
 }
 

@@ -76,5 +76,23 @@ TEST_F(DataProgram, RefusesAFinishedFolder) {
   EXPECT_THAT(again.err, HasSubstr("finished scenes are already here"));
 }
 
+TEST_F(DataProgram, WritesAFolderAClass) {
+  const auto classes = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {GAZE_PROGRAM, "data", "classes", "--out", out(), "--size", "64"});
+    return test::run_program(arguments);
+  };
+  const test::ProgramResult result =
+      classes({"--nouns", "apple,penguin", "--count", "3", "--val-share", "0.3"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, out() + ": 2 classes of 3 pictures\n");
+  for (const char* file : {"train/apple/001.jpg", "train/penguin/002.jpg", "val/apple/001.jpg"})
+    EXPECT_TRUE(fs::exists(fs::path(out()) / file)) << file;
+  const test::ProgramResult again = classes({"--count", "4", "--json"});
+  EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(again.err, HasSubstr("is already there; choose another folder"));
+  EXPECT_EQ(classes({"--nouns", "apple,fish", "--classes", "2"}).status, 2);
+  EXPECT_EQ(classes({"--count", "1"}).status, 2);
+}
+
 }  // namespace
 }  // namespace gaze

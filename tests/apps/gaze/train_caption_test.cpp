@@ -98,6 +98,17 @@ TEST_F(TrainCaption, another_recipe_does_not_go_on_from_this_state) {
   EXPECT_NE(result.err.find("another recipe"), std::string::npos) << result.err;
 }
 
+TEST_F(TrainCaption, a_pattern_without_a_slot_is_told_at_once) {
+  std::vector<std::string> none = command("run");
+  none.insert(none.end(), {"--slots", "layer4.*.attn"});
+  const test::ProgramResult result = run_program(none);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("[train] no slot of efficientnet_lite0 matches \"layer4.*.attn\""),
+            std::string::npos)
+      << result.err;
+  EXPECT_FALSE(fs::exists(folder_.path() / "run"));
+}
+
 TEST_F(TrainCaption, unknown_recipe_key_is_named) {
   std::ofstream(folder_.path() / "recipe.json") << R"({"epoch": 2})";
   const test::ProgramResult result = run_program(command("run"));

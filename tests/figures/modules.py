@@ -17,7 +17,7 @@ LOGIT_ERROR = r"largest error (\S+) of the largest logit"
 def row_parity(f):
     for name, program, pattern in (
             ("every backbone against torchvision, golden weights", "test_backbone", "*stages_and_logits*"),
-            ("SE, CBAM and ECA networks against timm and the official code", "test_checkpoint", "*Networks*")):
+            ("SE, CBAM and ECA networks against timm and the official code", "test_network", "*ComputesTheOriginalsLogits*")):
         output, passed = f.tests(program, pattern)
         errors = [float(e) for e in re.findall(LOGIT_ERROR, output)]
         f.line(name, f"{len(errors)} outputs, {max(errors):.1e} x max |logit|" if errors else "not measured", "1e-5",
@@ -27,7 +27,7 @@ def row_parity(f):
 def row_counts(f):
     for name, program, pattern in (("backbones", "test_backbone", "Backbone.has_the_published_number_of_parameters"),
                                    ("networks with blocks put in", "test_backbone", "Insert.adds_the_published_number_of_parameters"),
-                                   ("others' networks", "test_checkpoint", "ForeignNetworks.HaveThePublishedNumbersOfParameters")):
+                                   ("others' networks", "test_network", "ForeignNetworks.HaveThePublishedNumbersOfParameters")):
         _, passed = f.tests(program, pattern)
         f.line(f"parameters of {name}", "as published" if passed else "not as published", "equal", passed)
 
@@ -45,26 +45,29 @@ def row_ops(f):
 
 
 def row_host_runner(f):
-    for name, pattern in (("CUDA bodies of squeeze_excite in the host runner", "*SqueezeExcite*"),
-                          ("seeded faults are caught", "HostRunner.catches*")):
-        _, passed = f.tests("test_host_runner", pattern)
+    for name, program, pattern in (("CUDA bodies of squeeze_excite in the host runner", "test_ops", "SqueezeExciteHostRunner*"),
+                                   ("seeded faults are caught", "test_host_runner", "HostRunner.catches*"),
+                                   ("seeded faults in squeeze_excite are caught", "test_ops", "SqueezeExciteHostRunnerBugs.*")):
+        _, passed = f.tests(program, pattern)
         f.line(name, "all tests pass" if passed else "failed", "all", passed)
 
 
 def row_identity(f):
-    _, passed = f.tests("test_backbone", "*Insert*:*Identity*")
+    _, passed = f.tests("test_backbone", "Insert.identity*:*IdentityInsertion*")
     f.line("identity insertion: bit-equal output, gradients, one step changes it", "all tests pass" if passed else "failed",
            "every slot that takes the module", passed)
 
 
 def row_speed(f):
-    """bench_modules prints a JSON object a line: {"name", "ours_ms", "peer_ms", "ratio", ...}; names begin with se or cbam."""
+    """bench_modules prints a JSON object for every pair and, last, one with their geometric mean, which counts its "pairs"."""
     result = f.run(f.program("bench_modules"))
     lines = [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
     for module, limit in (("se", 1.7), ("cbam", 2.5)):
-        ratios = [entry["ratio"] for entry in lines if entry["name"].startswith(module)]
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
-        f.line(f"{module} + residual + ReLU against LibTorch eager, geometric mean of {len(ratios)} shapes", f"{mean:.2f} x faster",
+        for entry in lines:
+            if entry["name"].startswith(module + " ") and "pairs" not in entry:
+                print(f"    {entry['name']}: {entry['ours_ms']:.2f} ms, {entry['peer']} {entry['peer_ms']:.2f} ms, {entry['ratio']:.2f} x")
+        mean = next((entry["ratio"] for entry in lines if entry["name"].startswith(module + " ") and "pairs" in entry), math.nan)
+        f.line(f"{module} + residual + ReLU against LibTorch eager, ResNet-50's stages, batch 8, geometric mean", f"{mean:.2f} x faster",
                f"{limit} x", mean >= limit)
 
 
@@ -87,7 +90,9 @@ def row_fine_tune(f, threads=2):
 
 
 def row_bad_input(f):
-    for name, program, pattern in (("checkpoints", "test_checkpoint", "*"), ("slots, specs, patterns", "test_backbone", "*mistakes*:*refused*"),
+    for name, program, pattern in (("checkpoints", "test_checkpoint", "*"), ("ops", "test_ops", "*Errors.*"),
+                                   ("modules and specs", "test_attention", "Registry.*:Spec.*"),
+                                   ("slots, patterns and networks", "test_backbone", "*mistakes*:*no_match*:*refused*:LoadBackbone.*"),
                                    ("the program", "test_gaze", "*")):
         _, passed = f.tests(program, pattern)
         f.line(f"bad input ({name})", "clear errors" if passed else "failed", "all", passed)

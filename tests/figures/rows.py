@@ -29,6 +29,8 @@ class Figures:
 
     def tests(self, program, pattern):
         """Runs the tests of a program that match; returns their output, and whether all passed and there was at least one."""
+        if not os.path.exists(self.program(program)):
+            return f"{program} is not built", False
         result = self.run(self.program(program), f"--gtest_filter={pattern}")
         count = re.search(r"\[  PASSED  \] (\d+) test", result.stdout)
         return result.stdout, result.returncode == 0 and count is not None and int(count.group(1)) > 0

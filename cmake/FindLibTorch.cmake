@@ -1,6 +1,7 @@
 # Finds LibTorch without its own TorchConfig.cmake, which insists on the CUDA toolkit when the wheel was built with CUDA.
 # Looks, in this order, at LIBTORCH (cmake or environment), CMAKE_PREFIX_PATH, the project's .venv, and a python3 that
-# imports torch. Defines LibTorch::torch (torch_cpu + c10 and their headers) and LibTorch_VERSION.
+# imports torch. Defines LibTorch::torch (torch_cpu + c10 and their headers) and LibTorch_VERSION. With the component CUDA
+# also LibTorch::cuda (torch_cuda + c10_cuda and the toolkit's runtime).
 
 set(_torch_hints ${LIBTORCH} $ENV{LIBTORCH} ${CMAKE_PREFIX_PATH})
 file(GLOB _torch_venv ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
@@ -25,10 +26,22 @@ if(LibTorch_INCLUDE_DIR)
   list(JOIN _torch_numbers "." LibTorch_VERSION)
 endif()
 
+set(_torch_cuda_variables)
+if(CUDA IN_LIST LibTorch_FIND_COMPONENTS)
+  find_library(LibTorch_CUDA_LIBRARY torch_cuda HINTS ${_torch_root}/lib NO_DEFAULT_PATH)
+  find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda HINTS ${_torch_root}/lib NO_DEFAULT_PATH)
+  find_package(CUDAToolkit 13.0)
+  set(_torch_cuda_variables LibTorch_CUDA_LIBRARY LibTorch_C10_CUDA_LIBRARY CUDAToolkit_FOUND)
+  if(LibTorch_CUDA_LIBRARY AND LibTorch_C10_CUDA_LIBRARY AND CUDAToolkit_FOUND)
+    set(LibTorch_CUDA_FOUND TRUE)
+  endif()
+endif()
+
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(LibTorch
-  REQUIRED_VARS LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_INCLUDE_DIR
+  REQUIRED_VARS LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_INCLUDE_DIR ${_torch_cuda_variables}
   VERSION_VAR LibTorch_VERSION
+  HANDLE_COMPONENTS
   REASON_FAILURE_MESSAGE "run ./dev setup, or point LIBTORCH at an unpacked LibTorch")
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::torch)
@@ -43,4 +56,11 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::torch)
     set(LibTorch_HAS_FMT TRUE)
     target_compile_definitions(LibTorch::torch INTERFACE FMT_HEADER_ONLY=1)
   endif()
+endif()
+
+if(LibTorch_CUDA_FOUND AND NOT TARGET LibTorch::cuda)
+  add_library(LibTorch::cuda INTERFACE IMPORTED)
+  # Nothing of gaze calls into torch_cuda by name, but it must be there for CUDA tensors to work.
+  target_link_libraries(LibTorch::cuda INTERFACE -Wl,--no-as-needed ${LibTorch_CUDA_LIBRARY} ${LibTorch_C10_CUDA_LIBRARY}
+                        -Wl,--as-needed CUDA::cudart)
 endif()

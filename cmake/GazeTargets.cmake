@@ -1,5 +1,6 @@
 # The functions every folder's CMakeLists.txt uses.
 #   gaze_library(NAME [SHARED] [TORCH] SOURCES ... DEPENDS ...)   target gaze_NAME, alias gaze::NAME
+#   gaze_cuda_sources(NAME KERNELS ... ROOMS ...)                 .cu files, which include no torch, and .cpp files with CUDA
 #   gaze_test(NAME [TORCH] SOURCES ... DEPENDS ...)               one test program a folder
 # TORCH says that the sources may include LibTorch's heavy headers: they get the shared precompiled header.
 # Without it a source is compiled without one, and should include no more than ATen/core/Tensor.h.
@@ -78,6 +79,18 @@ function(gaze_library NAME)
     target_link_libraries(gaze_${NAME} INTERFACE LibTorch::torch gaze_options ${ARG_DEPENDS})
   endif()
   set_property(GLOBAL APPEND PROPERTY GAZE_LIBRARIES gaze_${NAME})
+endfunction()
+
+function(gaze_cuda_sources NAME)
+  cmake_parse_arguments(ARG "" "" "KERNELS;ROOMS" ${ARGN})
+  add_library(gaze_${NAME}_cuda OBJECT ${ARG_KERNELS})
+  target_include_directories(gaze_${NAME}_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(gaze_${NAME}_cuda PRIVATE -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
+                         $<$<BOOL:${GAZE_WERROR}>:-Werror=all-warnings>)
+  # The runtime is LibTorch's: one copy of it in the process.
+  set_target_properties(gaze_${NAME}_cuda PROPERTIES CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Shared)
+  target_sources(gaze_${NAME} PRIVATE ${ARG_ROOMS} $<TARGET_OBJECTS:gaze_${NAME}_cuda>)
+  target_link_libraries(gaze_${NAME} PRIVATE LibTorch::cuda)
 endfunction()
 
 function(gaze_test NAME)

@@ -107,7 +107,7 @@ class BlockRun {
 
   WatchedMemory* shared_memory(HostThread& thread, const char* name, int64_t count, int64_t element_bytes) {
     const int64_t offset = thread.shared_used_;
-    const int64_t end = offset + ::gaze::detail::shared_array_bytes(count, element_bytes);
+    const int64_t end = offset + ::gaze::detail::array_bytes(count, element_bytes);
     if (end > grid_.shared_bytes) {
       throw HostRunnerError(fmt::format("shared memory \"{}\": ends at byte {}, but the launch gives {}",
                                         name, end, grid_.shared_bytes));

@@ -2,7 +2,9 @@
 
 #include "modules/attention/cam.h"
 #include "modules/attention/cbam.h"
+#include "modules/attention/cross.h"
 #include "modules/attention/eca.h"
+#include "modules/attention/mha.h"
 #include "modules/attention/sam.h"
 #include "modules/attention/se.h"
 #include "modules/core/check.h"
@@ -38,7 +40,13 @@ constexpr Entry entry(decltype(Entry::make) make_block = make<Block>) {
 
 // A new module is one line here.
 constexpr Entry kEntries[] = {
-    entry<SeImpl>(), entry<CbamImpl>(), entry<CamImpl>(), entry<SamImpl>(), entry<EcaImpl>(),
+    entry<SeImpl>(),
+    entry<CbamImpl>(),
+    entry<CamImpl>(),
+    entry<SamImpl>(),
+    entry<EcaImpl>(),
+    entry<MhaImpl>(),
+    entry<CrossImpl>(CrossImpl::from_spec),
 };
 
 }  // namespace
@@ -60,7 +68,8 @@ SlotPlace described_place() {
   SlotPlace place;
   place.name = "layer3.0.attn";
   place.channels = 256;
-  place.earlier = {{"layer1", 64}, {"layer2", 128}};
+  place.earlier = {{"layer1", 64, 4}, {"layer2", 128, 8}};
+  place.step = 16;
   return place;
 }
 

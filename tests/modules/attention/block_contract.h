@@ -23,7 +23,8 @@ inline SlotPlace place_of(int64_t channels) {
   SlotPlace place;
   place.name = "layer3.0.attn";
   place.channels = channels;
-  place.earlier = {{"layer2", 4}};
+  place.earlier = {{"layer2", 4, 8}};
+  place.step = 16;
   return place;
 }
 

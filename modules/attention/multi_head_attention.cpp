@@ -1,0 +1,189 @@
+#include "modules/attention/multi_head_attention.h"
+
+#include <ATen/ExpandUtils.h>
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "modules/core/attention_map.h"
+#include "modules/core/check.h"
+
+namespace gaze {
+namespace {
+
+MultiHeadAttentionOptions checked(MultiHeadAttentionOptions options, const std::string& called) {
+  if (options.key_width == 0) options.key_width = options.query_width;
+  if (options.value_width == 0) options.value_width = options.key_width;
+  if (options.width == 0) options.width = options.query_width;
+  const auto require = [&](bool holds, const std::string& expected, const char* name, auto value) {
+    if (!holds) check_that(false, called, expected, fmt::format("{} {}", name, value));
+  };
+  require(options.query_width > 0, "query_width >= 1", "query_width", options.query_width);
+  require(options.key_width > 0, "key_width >= 1", "key_width", options.key_width);
+  require(options.value_width > 0, "value_width >= 1", "value_width", options.value_width);
+  require(options.width > 0, "width >= 1", "width", options.width);
+  require(options.heads > 0, "heads >= 1", "heads", options.heads);
+  require(options.width % options.heads == 0, fmt::format("heads that divide width {}", options.width),
+          "heads", options.heads);
+  require(options.dropout >= 0 && options.dropout < 1, "dropout in [0, 1)", "dropout", options.dropout);
+  return options;
+}
+
+// One mask as the op takes it. `scores` is [B, N, T, S].
+torch::Tensor joined(const AttentionMask& mask, const std::array<int64_t, 4>& scores,
+                     const std::string& called) {
+  const auto& [pairs, padding] = mask;
+  if (!padding.defined()) return pairs;  // the op checks it
+  check_shape(padding, "key_padding", {{"B", scores[0]}, {"S", scores[3]}}, called);
+  check_that(padding.scalar_type() == torch::kBool, called, "key_padding bool",
+             fmt::format("key_padding {}", c10::toString(padding.scalar_type())));
+  const torch::Tensor hidden = padding.unsqueeze(1).unsqueeze(1);  // [B, 1, 1, S]
+  if (!pairs.defined()) return hidden.logical_not();
+  if (!at::is_expandable_to(pairs.sizes(), scores)) {
+    check_that(false, called, fmt::format("mask broadcastable to [B, N, T, S] = {}", shape_text(scores)),
+               fmt::format("mask {}", shape_text(pairs.sizes())));
+  }
+  if (pairs.is_floating_point()) return pairs.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  check_that(pairs.scalar_type() == torch::kBool, called, "mask bool or floating",
+             fmt::format("mask {}", c10::toString(pairs.scalar_type())));
+  return pairs.logical_and(hidden.logical_not());
+}
+
+}  // namespace
+
+MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadAttentionOptions& options, std::string called)
+    : called_(std::move(called)), options_(checked(options, called_)) {
+  const auto linear = [&](int64_t in, int64_t out) {
+    return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(options_.bias));
+  };
+  query_ = register_module("query", linear(options_.query_width, options_.width));
+  key_ = register_module("key", linear(options_.key_width, options_.width));
+  value_ = register_module("value", linear(options_.value_width, options_.width));
+  out_ = register_module("out", linear(options_.width, options_.query_width));
+  reset_parameters();
+}
+
+void MultiHeadAttentionImpl::reset_parameters() {
+  out_->reset_parameters();
+  for (const torch::nn::Linear& projection : {query_, key_, value_}) {
+    torch::nn::init::xavier_uniform_(projection->weight);
+  }
+  if (!options_.bias) return;
+  for (const torch::nn::Linear& projection : {query_, key_, value_, out_})
+    torch::nn::init::zeros_(projection->bias);
+}
+
+void MultiHeadAttentionImpl::zero_output() {
+  for (torch::Tensor& parameter : out_->parameters()) torch::nn::init::zeros_(parameter);
+}
+
+torch::Tensor MultiHeadAttentionImpl::split_heads(const torch::Tensor& tokens) const {
+  return tokens
+      .unflatten(2, {options_.heads, options_.width / options_.heads})  // [B, T, N, D/N]
+      .transpose(1, 2);                                                 // [B, N, T, D/N]
+}
+
+AttendedTokens MultiHeadAttentionImpl::forward(const torch::Tensor& query, const torch::Tensor& key,
+                                               const torch::Tensor& value, const AttentionMask& mask,
+                                               AttentionWeights weights) {
+  check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
+  check_shape(key, "key", {{"B", query.size(0)}, "S", {"key_width", options_.key_width}}, called_);
+  return attend(query, project(key, value), mask, weights, query.is_same(key) ? "self" : "cross");
+}
+
+ProjectedMemory MultiHeadAttentionImpl::project(const torch::Tensor& key, const torch::Tensor& value) {
+  check_shape(key, "key", {"B", "S", {"key_width", options_.key_width}}, called_);
+  check_shape(value, "value", {{"B", key.size(0)}, {"S", key.size(1)}, {"value_width", options_.value_width}},
+              called_);
+  return {split_heads(key_->forward(key)), split_heads(value_->forward(value))};
+}
+
+AttendedTokens MultiHeadAttentionImpl::attend_projected(const torch::Tensor& query, const torch::Tensor& keys,
+                                                        const torch::Tensor& values,
+                                                        const AttentionMask& mask, AttentionWeights weights) {
+  check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
+  return attend(query, {keys, values}, mask, weights, "cross");
+}
+
+AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const ProjectedMemory& memory,
+                                              const AttentionMask& mask, AttentionWeights weights,
+                                              const char* map) {
+  MapRecorder* const recorder = MapRecorder::current();
+  const bool drop = is_training() && options_.dropout > 0;
+  ops::AttendOptions how;
+  how.causal = options_.causal;
+  how.weights = drop ? AttentionWeights::per_head : weights;
+  if (recorder != nullptr && how.weights == AttentionWeights::none) how.weights = AttentionWeights::head_mean;
+
+  const std::array<int64_t, 4> scores{query.size(0), options_.heads, query.size(1), memory.keys.size(2)};
+  ops::Attended attended = ops::attend(split_heads(query_->forward(query)), memory.keys, memory.values,
+                                       joined(mask, scores, called_), how);
+  if (drop) {
+    const torch::Tensor kept = torch::dropout(attended.weights, options_.dropout, true);   // [B, N, T, S]
+    attended.output = torch::matmul(kept.to(memory.values.scalar_type()), memory.values);  // [B, N, T, D/N]
+  }
+  const torch::Tensor together = attended.output.transpose(1, 2).flatten(2);  // [B, T, D]
+  AttendedTokens result{out_->forward(together), {}};                         // [B, T, query_width]
+  if (weights == AttentionWeights::per_head) result.weights = attended.weights;
+  if (weights != AttentionWeights::head_mean && recorder == nullptr) return result;
+  const torch::Tensor mean = how.weights == AttentionWeights::per_head
+                                 ? attended.weights.mean(1)  // [B, T, S]
+                                 : attended.weights;
+  if (weights == AttentionWeights::head_mean) result.weights = mean;
+  if (recorder != nullptr) recorder->file(map, AttentionMap::Kind::token, mean);
+  return result;
+}
+
+void MultiHeadAttentionImpl::pretty_print(std::ostream& stream) const {
+  stream << fmt::format(
+      "gaze::MultiHeadAttention(query_width={}, key_width={}, value_width={}, width={}, heads={}, bias={}, "
+      "dropout={}, causal={})",
+      options_.query_width, options_.key_width, options_.value_width, options_.width, options_.heads,
+      options_.bias, options_.dropout, options_.causal);
+}
+
+int64_t MultiHeadAttentionImpl::macs(int64_t queries, int64_t keys) const {
+  const int64_t projections = queries * 2 * options_.query_width * options_.width +
+                              keys * (options_.key_width + options_.value_width) * options_.width;
+  return projections + 2 * queries * keys * options_.width;
+}
+
+std::map<std::string, torch::Tensor> from_torch_multihead(
+    const std::map<std::string, torch::Tensor>& theirs) {
+  constexpr const char* op = "multi_head_attention";
+  const auto find = [&](const char* name) {
+    const auto found = theirs.find(name);
+    check_that(found != theirs.end(), op, fmt::format("a tensor {} of nn.MultiheadAttention", name), "none");
+    return found->second;
+  };
+  for (const char* name : {"bias_k", "bias_v"}) {
+    check_that(theirs.count(name) == 0, op, "an nn.MultiheadAttention without bias_k and bias_v", name);
+  }
+  std::map<std::string, torch::Tensor> ours;
+  const std::array<const char*, 3> names = {"query", "key", "value"};
+  const auto take_thirds = [&](const char* name, const char* leaf) {
+    const torch::Tensor stacked = find(name);
+    check_that(stacked.dim() > 0 && stacked.size(0) % 3 == 0, op, fmt::format("{} [3E, ...]", name),
+               fmt::format("{} {}", name, shape_text(stacked.sizes())));
+    const std::vector<torch::Tensor> thirds = stacked.chunk(3);
+    for (size_t i = 0; i < names.size(); ++i) ours[std::string(names[i]) + leaf] = thirds[i];
+  };
+  if (theirs.count("q_proj_weight") != 0) {
+    ours = {{"query.weight", find("q_proj_weight")},
+            {"key.weight", find("k_proj_weight")},
+            {"value.weight", find("v_proj_weight")}};
+  } else {
+    take_thirds("in_proj_weight", ".weight");
+  }
+  ours["out.weight"] = find("out_proj.weight");
+  if (theirs.count("in_proj_bias") != 0 || theirs.count("out_proj.bias") != 0) {
+    take_thirds("in_proj_bias", ".bias");
+    ours["out.bias"] = find("out_proj.bias");
+  }
+  return ours;
+}
+
+}  // namespace gaze

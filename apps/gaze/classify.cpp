@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
-#include "models/backbone/load_backbone.h"
+#include "apps/gaze/network_source.h"
 #include "models/image/image.h"
 #include "models/image/preprocess.h"
 #include "modules/core/error.h"
@@ -19,8 +19,8 @@ namespace {
 
 struct ClassifyCommand {
   std::vector<std::string> paths;
-  std::filesystem::path model, weights, labels;
-  std::string backbone;
+  NetworkSource source;
+  std::filesystem::path labels;
   int64_t top = 5;
   models::ImageOptions image;
   bool logits = false, json = false;
@@ -33,16 +33,6 @@ struct Classifier {
   models::Preprocessing preprocessing;
   std::vector<std::string> labels;
 };
-
-void check(const ClassifyCommand& command) {
-  const bool own = !command.backbone.empty() || !command.weights.empty();
-  if (command.model.empty() == !own) {
-    throw UsageError("give either --model, or --backbone with --weights");
-  }
-  if (own && (command.backbone.empty() || command.weights.empty())) {
-    throw UsageError("--backbone and --weights go together: the network's name and the file of its weights");
-  }
-}
 
 std::vector<std::string> read_labels(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -75,23 +65,9 @@ std::vector<std::string> labels_of(const models::Backbone& network, const Classi
 }
 
 Classifier load_classifier(const ClassifyCommand& command) {
-  Classifier classifier;
-  std::vector<std::string> labels;
-  if (command.model.empty()) {
-    classifier.network = models::load_backbone(command.backbone, command.weights);
-    classifier.preprocessing = classifier.network->preprocessing();
-  } else {
-    const models::ModelFile model = models::read_model_file(command.model);
-    try {
-      classifier.network = models::load_backbone(model);
-      classifier.preprocessing = models::preprocessing_from_json(model.description.at("preprocessing"));
-    } catch (const ArgumentError& error) {
-      throw FileError(command.model.string(), fmt::format("this model cannot classify: {}", error.what()),
-                      "give the gaze that wrote it, or another model");
-    }
-    labels = model.description.value("labels", labels);
-  }
-  classifier.labels = labels_of(*classifier.network, command, std::move(labels));
+  LoadedNetwork loaded = load_network(command.source);
+  Classifier classifier{loaded.network, loaded.preprocessing, {}};
+  classifier.labels = labels_of(*classifier.network, command, std::move(loaded.labels));
   return classifier;
 }
 
@@ -133,7 +109,7 @@ void print_json(const nlohmann::json& result) {
 }
 
 int classify(const ClassifyCommand& command) {
-  check(command);
+  check(command.source);
   apply(command.common);
   const std::vector<std::filesystem::path> pictures = expand_pictures(command.paths);
   if (pictures.empty()) {
@@ -173,10 +149,7 @@ void add_classify(CLI::App& app, Run& run) {
       "weights/cache/efficientnet_lite0.pth\n"
       "(weights/fetch efficientnet_lite0 gets these weights.) Bare weights get ImageNet's preprocessing.");
   sub->add_option("pictures", command->paths, "pictures, or folders of them")->required();
-  sub->add_option("--model", command->model, "model file; of a caption model its backbone");
-  sub->add_option("--backbone", command->backbone, "your own network's name; needs --weights")
-      ->check(CLI::IsMember(models::backbone_names()));
-  sub->add_option("--weights", command->weights, "your own network's weights: .pth or .safetensors");
+  add_network_options(*sub, command->source);
   sub->add_option("--labels", command->labels,
                   "text file with a label a line; ImageNet's for 1000 classes unless given");
   sub->add_option("--top", command->top, "classes to print a picture")

@@ -18,6 +18,9 @@ int main(int argc, char** argv) {
   add_overlay(app, run);
   add_classify(app, run);
   add_inspect(app, run);
+  add_modules(app, run);
+  add_convert(app, run);
+  add_insert(app, run);
   add_data(app, run);
   add_train(app, run);
   add_eval(app, run);

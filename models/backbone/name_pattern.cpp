@@ -12,6 +12,7 @@
 #include <regex>
 #include <set>
 
+#include "models/backbone/name_alternatives.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -66,81 +67,6 @@ std::vector<Number> numbers_of(const std::string& name) {
     i = std::max(end, i + 1);
   }
   return numbers;
-}
-
-class PatternError {
- public:
-  PatternError(const NameList& list, const std::string& pattern) : list_(list), pattern_(pattern) {}
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw ArgumentError(fmt::format("[{}] expected a pattern such as \"layer[34].*.attn\"; got \"{}\": {}",
-                                    list_.op, pattern_, problem));
-  }
-
- private:
-  const NameList& list_;
-  const std::string& pattern_;
-};
-
-// Splits at commas outside of braces and brackets.
-std::vector<std::string> split(const std::string& text, const PatternError& error) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  bool bracket = false;
-  for (const char c : text) {
-    if (bracket) {
-      bracket = c != ']';
-    } else if (c == '[') {
-      bracket = true;
-    } else if (c == '{') {
-      ++depth;
-    } else if (c == '}' && --depth < 0) {
-      error.fail("} without {");
-    } else if (c == ',' && depth == 0) {
-      parts.emplace_back();
-      continue;
-    }
-    parts.back() += c;
-  }
-  if (bracket) error.fail("[ without ]");
-  if (depth > 0) error.fail("{ without }");
-  return parts;
-}
-
-std::string trim(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
-
-// "a.{b,c{d,e}}" -> a.b, a.cd, a.ce
-void expand(const std::string& text, const PatternError& error, std::vector<std::string>& out) {
-  constexpr size_t kMost = 1000;
-  size_t open = 0;
-  for (bool bracket = false; open < text.size(); ++open) {
-    if (text[open] == '[') bracket = true;
-    if (text[open] == ']') bracket = false;
-    if (text[open] == '{' && !bracket) break;
-  }
-  if (open >= text.size()) {
-    if (text.empty()) error.fail("an empty alternative");
-    if (out.size() >= kMost) error.fail("more than a thousand alternatives");
-    out.push_back(text);
-    return;
-  }
-  int depth = 0;
-  bool bracket = false;
-  size_t close = open;
-  for (; close < text.size(); ++close) {
-    const char c = text[close];
-    if (c == '[') bracket = true;
-    if (c == ']') bracket = false;
-    if (bracket) continue;
-    if (c == '{') ++depth;
-    if (c == '}' && --depth == 0) break;
-  }
-  const std::string before = text.substr(0, open), behind = text.substr(close + 1);
-  for (const std::string& choice : split(text.substr(open + 1, close - open - 1), error))
-    expand(before + trim(choice) + behind, error, out);
 }
 
 Element bracket_element(std::string inside, const PatternError& error) {
@@ -286,9 +212,8 @@ std::vector<size_t> match_names(const NameList& list, const std::string& pattern
   constexpr size_t kLongest = 1000;
   check_that(pattern.size() <= kLongest, list.op, fmt::format("a pattern of at most {} letters", kLongest),
              fmt::format("{} letters", pattern.size()));
-  const PatternError error(list, pattern);
-  std::vector<std::string> alternatives;
-  for (const std::string& part : split(pattern, error)) expand(trim(part), error, alternatives);
+  const PatternError error(list.op, pattern);
+  const std::vector<std::string> alternatives = expand_alternatives(pattern, error);
   check_that(!list.names.empty(), list.op, "a " + list.what, "none");
   const LargestNumbers largest = largest_numbers(list.names);
   std::set<size_t> matching;

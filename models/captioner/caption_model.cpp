@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/backbone/classifier_file.h"
+
 namespace gaze::models {
 namespace {
 
@@ -26,19 +28,12 @@ void add(StateDict& weights, const std::string& prefix, const torch::nn::Module&
 
 ModelFile make_model_file(Backbone& backbone, CaptionDecoder& decoder, const Vocabulary& vocabulary,
                           const Preprocessing& preprocessing, const nlohmann::json& provenance) {
-  nlohmann::json slots = nlohmann::json::object();
-  for (const Slot& slot : backbone.slots()) {
-    if (!slot->empty()) slots[slot->full_name()] = slot->spec();
-  }
   ModelFile model;
   model.description = {
       {"format", 1},
       {"task", "caption"},
-      {"backbone",
-       {{"name", backbone.name()},
-        {"stride", backbone.stride()},
-        {"options", {{"classes", backbone.classes()}}}}},
-      {"slots", slots},
+      {"backbone", describe_backbone(backbone)},
+      {"slots", describe_slots(backbone)},
       {"decoder", to_json(decoder->options())},
       {"tokenizer", vocabulary.to_json()},
       {"preprocessing", to_json(preprocessing)},

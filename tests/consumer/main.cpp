@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "models/backbone/backbone.h"
+#include "models/backbone/insert.h"
 
 int main() {
   torch::NoGradGuard no_grad;
@@ -12,7 +13,7 @@ int main() {
   network->eval();
   const torch::Tensor x = torch::randn({1, 3, 64, 64});
   const torch::Tensor before = network->forward(x);
-  network->fill("layer4.*.attn", "cbam", gaze::Init::identity);
+  gaze::models::insert(*network, "layer4.*.attn", "cbam");
   network->eval();
   const bool same = torch::equal(before, network->forward(x));
   std::puts(same ? "the output did not change" : "the output changed");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/backbone/insert.h"
 #include "models/captioner/captioner.h"
 
 namespace gaze::test {
@@ -22,7 +23,7 @@ struct TinyCaptioner {
 inline models::ModelFile tiny_caption_model(const TinyCaptioner& tiny = {}) {
   torch::manual_seed(4);
   const auto backbone = models::make_backbone("resnet18", 10);
-  backbone->fill("layer4.1.attn", tiny.module, Init::paper);
+  models::insert(*backbone, "layer4.1.attn", tiny.module, {Init::paper});
   const auto vocabulary = models::Vocabulary::from_captions({tiny.words});
   models::CaptionDecoderOptions options;
   options.vocabulary = vocabulary.size();

@@ -138,7 +138,7 @@ TEST(Insert, reports_in_words_and_numbers) {
   const InsertReport report = insert(*network, "layer4.1.attn,layer4.0.conv", "se");
   EXPECT_EQ(
       report.text(),
-      "slot             module                           channels  cells  parameters     MACs  identity\n"
+      "slot             module                           channels  cells  parameters    MACs  identity\n"
       "layer4.0.conv.0  se(reduction=16, init=identity)       512    7x7      33,313  57,856  no\n"
       "layer4.1.attn.0  se(reduction=16, init=identity)       512    7x7      33,313  57,856  yes\n"
       "gone layer4.0.conv2.weight [512, 512, 3, 3]\n"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "models/backbone/insert.h"
 #include "modules/core/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws_with.h"
@@ -32,7 +33,7 @@ Parts make_parts(const std::string& spec = "none", bool class_evidence = true) {
   torch::manual_seed(4);
   Parts parts;
   parts.backbone = make_backbone("resnet18", kClasses);
-  parts.backbone->fill("layer[34].*.attn", spec, Init::paper);
+  insert(*parts.backbone, "layer[34].*.attn", spec, {Init::paper});
   parts.backbone->eval();
   CaptionDecoderOptions options;
   options.vocabulary = parts.vocabulary.size();

@@ -1,5 +1,6 @@
 // The CUDA room of squeeze_excite. Without a GPU what can be seen is that it is there; with one, CPU = CUDA.
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 

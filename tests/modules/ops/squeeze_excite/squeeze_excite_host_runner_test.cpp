@@ -1,4 +1,5 @@
 // The CUDA kernels of squeeze_excite, run in the host runner against the CPU op.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -16,7 +16,7 @@ namespace gaze {
 namespace detail {
 
 void check_attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const std::optional<at::Tensor>& mask) {
+                  const std::optional<at::Tensor>& mask, int64_t weights) {
   check_shape(q, "q", {"B", "N", "T", "D"}, "attend");
   check_floating(q, "q", "attend");
   check_that(q.size(3) > 0, "attend", "q of width D >= 1", fmt::format("q {}", shape_text(q.sizes())));
@@ -24,6 +24,10 @@ void check_attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   check_shape(v, "v", {{"B", q.size(0)}, {"N", q.size(1)}, {"S", k.size(2)}, "V"}, "attend");
   check_like(k, "k", q, "q", "attend");
   check_like(v, "v", q, "q", "attend");
+  if (weights < 0 || weights > 2) {
+    check_that(false, "attend", "weights 0 (none), 1 (per head) or 2 (mean over heads)",
+               fmt::format("weights {}", weights));
+  }
   if (!is_given(mask)) return;
   if (mask->scalar_type() != at::kBool && !mask->is_floating_point()) {
     check_that(false, "attend", "mask bool or floating",
@@ -40,9 +44,20 @@ void check_attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   }
 }
 
+std::vector<int64_t> attend_weights_shape(const at::Tensor& q, const at::Tensor& k, int64_t weights) {
+  switch (static_cast<ops::AttendWeights>(weights)) {
+    case ops::AttendWeights::per_head:
+      return {q.size(0), q.size(1), q.size(2), k.size(2)};
+    case ops::AttendWeights::head_mean:
+      return {q.size(0), q.size(2), k.size(2)};
+    default:
+      return {0};
+  }
+}
+
 AttendForward call_attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const std::optional<at::Tensor>& mask, std::optional<double> scale, bool causal,
-                          bool weights) {
+                          int64_t weights) {
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow("gaze::attend", "").typed<decltype(call_attend)>();
   return op.call(q, k, v, mask, scale, causal, weights);
@@ -65,12 +80,11 @@ namespace {
 
 detail::AttendForward attend_meta(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                   const std::optional<at::Tensor>& mask, std::optional<double>, bool,
-                                  bool weights) {
-  detail::check_attend(q, k, v, mask);
+                                  int64_t weights) {
+  detail::check_attend(q, k, v, mask, weights);
   const auto statistics = q.options().dtype(detail::statistics_dtype(q.scalar_type()));
   return {at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options()),
-          weights ? at::empty({q.size(0), q.size(1), q.size(2), k.size(2)}, statistics)
-                  : at::empty({0}, statistics),
+          at::empty(detail::attend_weights_shape(q, k, weights), statistics),
           at::empty({q.size(0), q.size(1), q.size(2)}, statistics)};
 }
 
@@ -88,8 +102,8 @@ detail::AttendBackward attend_backward_meta(const at::Tensor& q, const at::Tenso
 
 TORCH_LIBRARY_FRAGMENT(gaze, library) {
   library.def(
-      "attend(Tensor q, Tensor k, Tensor v, Tensor? mask=None, float? scale=None, bool causal=False, bool "
-      "weights=False)"
+      "attend(Tensor q, Tensor k, Tensor v, Tensor? mask=None, float? scale=None, bool causal=False, int "
+      "weights=0)"
       " -> (Tensor output, Tensor weights, Tensor log_sum_exp)");
   library.def(
       "attend_backward(Tensor q, Tensor k, Tensor v, Tensor? mask, Tensor log_sum_exp, Tensor? grad_output,"
@@ -111,9 +125,9 @@ Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, c
   check_shape(q, "q", {"B", "N", "T", "D"}, "attend");
   check_shape(k, "k", {"B", "N", "S", "D"}, "attend");
   check_shape(v, "v", {"B", "N", "S", "V"}, "attend");
-  auto [output, weights, log_sum_exp] =
-      detail::call_attend(q, k, v, detail::given(mask), options.scale, options.causal, options.weights);
-  return {output, options.weights ? weights : at::Tensor()};
+  auto [output, weights, log_sum_exp] = detail::call_attend(
+      q, k, v, detail::given(mask), options.scale, options.causal, static_cast<int64_t>(options.weights));
+  return {output, options.weights == AttendWeights::none ? at::Tensor() : weights};
 }
 
 }  // namespace ops

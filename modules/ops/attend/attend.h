@@ -9,15 +9,22 @@
 
 namespace gaze::ops {
 
+// Which weights to return beside the output.
+enum class AttendWeights {
+  none,
+  per_head,   // [B, N, T, S]
+  head_mean,  // [B, T, S], their mean over heads
+};
+
 struct AttendOptions {
   std::optional<double> scale;  // of q·k; 1/√D unless given
-  bool causal = false;   // query t sees keys s <= t + S - T: the last query sees every key, so a cache works
-  bool weights = false;  // return the weights too; without it none are kept
+  bool causal = false;  // query t sees keys s <= t + S - T: the last query sees every key, so a cache works
+  AttendWeights weights = AttendWeights::none;
 };
 
 struct Attended {
   at::Tensor output;   // [B, N, T, V], dtype of q
-  at::Tensor weights;  // [B, N, T, S], float32 (float64 for float64 inputs); undefined unless asked for
+  at::Tensor weights;  // as AttendWeights says, float32 (float64 for float64 inputs); undefined for none
 };
 
 // output = weights · v,   weights = softmax over S of (scale · q · kᵀ + mask)
@@ -26,13 +33,13 @@ struct Attended {
 //     float64, float32, bfloat16 or float16; one dtype, one device
 //   mask, broadcastable to [B, N, T, S]
 //     bool, true where a query may look; or floating, added to the scores
-//   -> output [B, N, T, V], weights [B, N, T, S]
+//   -> output [B, N, T, V], weights [B, N, T, S] or their mean over heads [B, T, S]
 //
 // A query that may look at no key (all masked, or S = 0) gets zeros in both. Scores, softmax (the row's
 // maximum subtracted) and sums are float32 or wider. Gradients flow to q, k, v and a floating mask, from
 // output and from weights; backward is deterministic and once differentiable. Throws ArgumentError for
-// shapes, dtypes or devices that do not fit. Dispatcher: gaze::attend, which also returns the natural
-// log-sum-exp of the scores [B, N, T].
+// shapes, dtypes or devices that do not fit. Dispatcher: gaze::attend, whose argument weights is 0 (none),
+// 1 (per_head) or 2 (head_mean), and which also returns the natural log-sum-exp of the scores [B, N, T].
 Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask = {},
                 const AttendOptions& options = {});
 

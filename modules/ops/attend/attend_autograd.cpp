@@ -16,7 +16,7 @@ class AttendFunction : public torch::autograd::Function<AttendFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                                const at::Tensor& v, const std::optional<at::Tensor>& mask,
-                               std::optional<double> scale, bool causal, bool weights) {
+                               std::optional<double> scale, bool causal, int64_t weights) {
     const at::AutoDispatchBelowADInplaceOrView below;
     auto [output, returned_weights, log_sum_exp] = detail::call_attend(q, k, v, mask, scale, causal, weights);
     context->save_for_backward({q, k, v, mask.value_or(at::Tensor()), log_sum_exp});
@@ -26,7 +26,7 @@ class AttendFunction : public torch::autograd::Function<AttendFunction> {
         detail::is_given(mask) && mask->is_floating_point() && mask->requires_grad();
     context->set_materialize_grads(false);
     variable_list constant{log_sum_exp};
-    if (!weights) constant.push_back(returned_weights);
+    if (weights == 0) constant.push_back(returned_weights);
     context->mark_non_differentiable(constant);
     return {output, returned_weights, log_sum_exp};
   }
@@ -50,7 +50,7 @@ class AttendFunction : public torch::autograd::Function<AttendFunction> {
 
 detail::AttendForward attend_autograd(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const std::optional<at::Tensor>& mask, std::optional<double> scale,
-                                      bool causal, bool weights) {
+                                      bool causal, int64_t weights) {
   const variable_list result = AttendFunction::apply(q, k, v, mask, scale, causal, weights);
   return {result[0], result[1], result[2]};
 }

@@ -42,10 +42,14 @@ at::Tensor finite_or_zero(const at::Tensor& rows) {
   return rows.masked_fill(rows == -kInfinity, 0);
 }
 
-detail::AttendForward attend_composed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                      const std::optional<at::Tensor>& mask, std::optional<double> scale,
-                                      bool causal, bool weights) {
-  detail::check_attend(q, k, v, mask);
+}  // namespace
+
+namespace detail {
+
+AttendForward attend_composed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                              const std::optional<at::Tensor>& mask, std::optional<double> scale, bool causal,
+                              int64_t weights) {
+  check_attend(q, k, v, mask, weights);
   const at::ScalarType dtype = detail::statistics_dtype(q.scalar_type());
   at::Tensor probabilities = masked_scores(q.to(dtype), k.to(dtype), mask, scale, causal);  // [B, N, T, S]
   at::Tensor log_sum_exp;
@@ -59,18 +63,19 @@ detail::AttendForward attend_composed(const at::Tensor& q, const at::Tensor& k, 
     probabilities.div_(sum.masked_fill(sum == 0, 1));
   }
   const at::Tensor output = at::matmul(probabilities, v.to(dtype)).to(q.scalar_type());  // [B, N, T, V]
-  return {output, weights ? probabilities : at::empty({0}, probabilities.options()), log_sum_exp};
+  const auto which = static_cast<ops::AttendWeights>(weights);
+  if (which == ops::AttendWeights::none) probabilities = at::empty({0}, probabilities.options());
+  if (which == ops::AttendWeights::head_mean) probabilities = probabilities.mean(1);  // [B, T, S]
+  return {output, probabilities, log_sum_exp};
 }
 
 // With P the weights and dP = dO·vᵀ + dW:  dS = P ⊙ (dP − rowsum(dP ⊙ P)),  dq = scale·dS·k,  dk =
 // scale·dSᵀ·q,  dv = Pᵀ·dO.
-detail::AttendBackward attend_backward_composed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                                const std::optional<at::Tensor>& mask,
-                                                const at::Tensor& log_sum_exp,
-                                                const std::optional<at::Tensor>& grad_output,
-                                                const std::optional<at::Tensor>& grad_weights,
-                                                std::optional<double> scale, bool causal,
-                                                bool mask_gradient) {
+AttendBackward attend_backward_composed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                        const std::optional<at::Tensor>& mask, const at::Tensor& log_sum_exp,
+                                        const std::optional<at::Tensor>& grad_output,
+                                        const std::optional<at::Tensor>& grad_weights,
+                                        std::optional<double> scale, bool causal, bool mask_gradient) {
   const at::ScalarType dtype = detail::statistics_dtype(q.scalar_type());
   const double factor = scale.value_or(detail::attend_default_scale(q.size(3)));
   const at::Tensor wide_q = q.to(dtype), wide_k = k.to(dtype), wide_v = v.to(dtype);
@@ -86,7 +91,11 @@ detail::AttendBackward attend_backward_composed(const at::Tensor& q, const at::T
   } else {
     grad_v = at::zeros(v.sizes(), wide_v.options());
   }
-  if (detail::is_given(grad_weights)) grad_probabilities.add_(grad_weights->to(dtype));
+  if (is_given(grad_weights)) {
+    const bool of_mean = grad_weights->dim() == 3;  // [B, T, S]: each head has an equal share
+    grad_probabilities.add_(of_mean ? grad_weights->to(dtype).unsqueeze(1) / static_cast<double>(q.size(1))
+                                    : grad_weights->to(dtype));
+  }
   const at::Tensor row = (grad_probabilities * probabilities).sum(3, true);                // [B, N, T, 1]
   const at::Tensor grad_scores = grad_probabilities.sub_(row).mul_(probabilities);         // [B, N, T, S]
   const at::Tensor grad_q = at::matmul(grad_scores, wide_k).mul_(factor);                  // [B, N, T, D]
@@ -96,11 +105,11 @@ detail::AttendBackward attend_backward_composed(const at::Tensor& q, const at::T
   return {grad_q.to(q.scalar_type()), grad_k.to(k.scalar_type()), grad_v.to(v.scalar_type()), grad_mask};
 }
 
-}  // namespace
+}  // namespace detail
 
 TORCH_LIBRARY_IMPL(gaze, CompositeExplicitAutograd, library) {
-  library.impl("attend", attend_composed);
-  library.impl("attend_backward", attend_backward_composed);
+  library.impl("attend", detail::attend_composed);
+  library.impl("attend_backward", detail::attend_backward_composed);
 }
 
 }  // namespace gaze

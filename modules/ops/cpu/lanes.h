@@ -6,6 +6,10 @@
 // else float).
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <cstdint>
 
 #include "modules/ops/cpu/cpu_runtime.h"
@@ -138,6 +142,15 @@ struct Part {
   int64_t count;
 };
 
+template <typename A>
+GAZE_LANES int64_t count_of(Whole) {
+  return kLanes<A>;
+}
+template <typename A>
+GAZE_LANES int64_t count_of(Part part) {
+  return part.count;
+}
+
 template <typename T>
 GAZE_LANES auto load(const T* from, Whole) {
   return load(from);
@@ -178,6 +191,55 @@ GAZE_LANES void store_indices(I* to, V value, Whole) {
 template <typename I, typename V>
 GAZE_LANES void store_indices(I* to, V value, Part part) {
   for (int64_t i = 0; i < part.count; ++i) to[i] = value[i];
+}
+
+// Outputs too large to stay in a cache go past it: memory need not be read before it is written. `to` and
+// each row of `length` numbers must then start on a cache line.
+constexpr int64_t kStreamBytes = int64_t{8} << 20;
+
+template <typename T>
+GAZE_LANES bool streams(const void* to, int64_t count, int64_t length) {
+  const auto bytes = static_cast<int64_t>(sizeof(T));
+#if defined(__SSE2__)
+  return to && count * bytes >= kStreamBytes && (uintptr_t)to % 64 == 0 && length * bytes % 64 == 0 &&
+         bytes == static_cast<int64_t>(sizeof(typename Accumulator<T>::type));
+#else
+  return false;
+#endif
+}
+
+template <bool kStream, typename T, typename V, typename Count>
+GAZE_LANES void store_output(T* to, V value, Count count) {
+#if defined(__SSE2__)
+  if (kStream) {
+    __m128 parts[4];
+    __builtin_memcpy(parts, &value, sizeof value);
+    for (int64_t i = 0; i < 4; ++i) _mm_stream_ps(reinterpret_cast<float*>(to) + 4 * i, parts[i]);
+    return;
+  }
+#endif
+  store(to, value, count);
+}
+
+// Before other threads read what was streamed.
+GAZE_LANES void end_streaming() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+template <bool value>
+struct Flag {
+  constexpr operator bool() const { return value; }  // NOLINT: reads as the value
+};
+
+// call(Flag, Flag) with the two values known to the compiler.
+template <typename Call>
+GAZE_LANES void for_flags(bool a, bool b, const Call& call) {
+  if (a && b) return call(Flag<true>(), Flag<true>());
+  if (a) return call(Flag<true>(), Flag<false>());
+  if (b) return call(Flag<false>(), Flag<true>());
+  call(Flag<false>(), Flag<false>());
 }
 
 // One number to and from its type in memory.
@@ -304,9 +366,9 @@ GAZE_LANES int64_t smaller(int64_t a, int64_t b) {
 struct Pieces {
   int64_t step, count;
 };
-GAZE_LANES Pieces cut(int64_t count, int64_t bytes_of_one, int64_t multiple_of) {
-  int64_t step = (int64_t{64} << 10) / bytes_of_one / multiple_of * multiple_of;
-  if (step < multiple_of) step = multiple_of;
+GAZE_LANES Pieces cut(int64_t count, int64_t bytes_of_one, int64_t least, int64_t most) {
+  int64_t step = smaller((int64_t{64} << 10) / bytes_of_one, most);
+  if (step < least) step = least;
   return {step, (count + step - 1) / step};
 }
 

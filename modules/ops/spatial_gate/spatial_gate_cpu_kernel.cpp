@@ -27,9 +27,8 @@ class SpatialGate {
         HW_(p.H * p.W),
         picture_(p.C * HW_),
         border_(p.H, p.W, p.K, kLanes<A>) {
-    pieces_ = cut(p.H, p.W * p.C * static_cast<int64_t>(sizeof(T)), 1);
-    if (!p.channels_last && pieces_.step * p.W < kCellsAtOnce) pieces_.step = (kCellsAtOnce + p.W - 1) / p.W;
-    pieces_.count = (p.H + pieces_.step - 1) / pieces_.step;
+    const int64_t least = p.channels_last ? 1 : (kCellsAtOnce + p.W - 1) / p.W;
+    pieces_ = cut(p.H, p.W * p.C * static_cast<int64_t>(sizeof(T)), least, p.H < least ? least : p.H);
   }
 
   void forward() {
@@ -39,6 +38,7 @@ class SpatialGate {
     if (group_ < 1) group_ = 1;
     make_planes(false, false);
     A* const gate = static_cast<A*>(p_.gate);
+    const bool stream = p_.channels_last && streams<T>(p_.output, p_.B * picture_, p_.C);
     for (int64_t b0 = 0; b0 < p_.B; b0 += group_) {
       const int64_t n = smaller(group_, p_.B - b0);
       squeeze(b0, n);
@@ -54,11 +54,9 @@ class SpatialGate {
           gate[b * HW_ + cell] =
               gate_mixed(gate_sigmoid(norm.logit(norm.normed(activation))), p_.has_mix, norm.mix);
         }
-        if (residual_) {
-          multiply<true>(gate + b * HW_, b, first * p_.W, rows * p_.W);
-        } else {
-          multiply<false>(gate + b * HW_, b, first * p_.W, rows * p_.W);
-        }
+        for_flags(residual_ != nullptr, stream, [&](auto with_residual, auto streamed) {
+          multiply<with_residual, streamed>(gate + b * HW_, b, first * p_.W, rows * p_.W);
+        });
       });
     }
   }
@@ -211,7 +209,7 @@ class SpatialGate {
   }
 
   // The output's `count` cells from `first` on.
-  template <bool kResidual>
+  template <bool kResidual, bool kStream>
   void multiply(const A* gate, int64_t b, int64_t first, int64_t count) const {
     const Lanes<A> lowest = all_lanes(gate_lowest<A>(p_.relu));
     const int64_t from = offset(b, first), rows = p_.channels_last ? count : p_.C;
@@ -228,10 +226,12 @@ class SpatialGate {
                                                    : all_lanes(A(1));
         const Lanes<A> cell = p_.channels_last ? of_row : load(gate + i, part);
         const Lanes<A> added = kResidual ? load(residual + i, part) : Lanes<A>{};
-        store(static_cast<T*>(p_.output) + at + i,
-              spatial_gate_output(load(x_ + at + i, part), channel, cell, added, lowest), part);
+        store_output<kStream>(static_cast<T*>(p_.output) + at + i,
+                              spatial_gate_output(load(x_ + at + i, part), channel, cell, added, lowest),
+                              part);
       });
     }
+    if (kStream) end_streaming();
   }
 
   // The same cells of x's gradient; grad_planes [2, HW] of the maximum and of the mean, the latter divided by

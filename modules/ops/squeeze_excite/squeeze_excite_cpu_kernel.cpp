@@ -26,11 +26,13 @@ class SqueezeExcite {
         passes_(p.max_pool ? 2 : 1),
         mix_(static_cast<A>(p.mix)) {
     const auto bytes = static_cast<int64_t>(sizeof(T));
-    pieces_ = p.channels_last ? cut(p.HW, p.C * bytes, kRowsAtOnce) : cut(p.C, p.HW * bytes, 1);
+    // At least 32 cells, so that partial sums are few; at most 64, so that they are exact to a few last bits.
+    pieces_ = p.channels_last ? cut(p.HW, p.C * bytes, 32, 64) : cut(p.C, p.HW * bytes, 1, p.C);
     group_ = smaller(kGroupBytes / (picture_ * bytes), p.B);
     if (group_ < 1) group_ = 1;
     squeezed_ = run.scratch<A>(passes_ * p.B * p.C);
-    hidden_ = run.scratch<A>((passes_ + 1) * p.B * p.R);
+    hidden_ = run.scratch<A>(passes_ * p.B * p.R);
+    hidden_sum_ = run.scratch<A>(p.B * p.R);
     logits_ = run.scratch<A>(p.B * p.C);
     partial_.x = run.scratch<A>(partials() * p.C);
     if (p.max_pool) partial_.largest = run.scratch<A>(partials() * p.C);
@@ -38,6 +40,7 @@ class SqueezeExcite {
 
   void forward() {
     A* const gate = static_cast<A*>(p_.gate);
+    const bool stream = streams<T>(p_.output, p_.B * picture_, p_.channels_last ? p_.C : p_.HW);
     for (int64_t b0 = 0; b0 < p_.B; b0 += group_) {
       const int64_t n = smaller(group_, p_.B - b0);
       squeeze(b0, n);
@@ -46,17 +49,15 @@ class SqueezeExcite {
         gate[i] = gate_mixed(gate_sigmoid(logits_[i]), p_.has_mix, mix_);
       if (p_.output == nullptr) continue;
       for_pieces(b0, n, [&](int64_t b, int64_t first, int64_t count) {
-        if (residual_) {
-          multiply<true>(gate + b * p_.C, b, first, count);
-        } else {
-          multiply<false>(gate + b * p_.C, b, first, count);
-        }
+        for_flags(residual_ != nullptr, stream, [&](auto with_residual, auto streamed) {
+          multiply<with_residual, streamed>(gate + b * p_.C, b, first, count);
+        });
       });
     }
   }
 
   void backward() {
-    const int64_t BC = p_.B * p_.C, BR = p_.B * p_.R;
+    const int64_t BC = p_.B * p_.C, rows = passes_ * p_.B;
     if (p_.max_pool) partial_.where = run_.scratch<LaneIndex<A>>(partials() * p_.C);
     if (p_.max_pool) where_ = run_.scratch<LaneIndex<A>>(BC);
     if (grad_) partial_.product = run_.scratch<A>(partials() * p_.C);
@@ -64,13 +65,16 @@ class SqueezeExcite {
     for (int64_t i = 0; i < BC; ++i) product_[i] = 0;
     A* const gate = run_.scratch<A>(BC);
     A* const grad_logits = run_.scratch<A>(BC);
-    A* const grad_hidden = run_.scratch<A>(passes_ * BR);
-    A* const grad_squeezed = run_.scratch<A>(passes_ * BC);
+    A* const grad_hidden = run_.scratch<A>(rows * p_.R);
+    A* const grad_squeezed = run_.scratch<A>(rows * p_.C);
+    A* const grad_sum = run_.scratch<A>(group_ * p_.R);
     const A* const w1 = static_cast<const A*>(p_.w1);
     const A* const w2 = static_cast<const A*>(p_.w2);
     double grad_mix = 0;
     for (int64_t b0 = 0; b0 < p_.B; b0 += group_) {
-      const int64_t n = smaller(group_, p_.B - b0), from_c = b0 * p_.C, from_r = b0 * p_.R;
+      const int64_t n = smaller(group_, p_.B - b0), from_c = b0 * p_.C;
+      A* const grads = grad_hidden + b0 * passes_ * p_.R;
+      A* const shares = grad_squeezed + b0 * passes_ * p_.C;
       squeeze(b0, n);
       excite(b0, n);
       for (int64_t i = from_c; i < from_c + n * p_.C; ++i) {
@@ -80,24 +84,23 @@ class SqueezeExcite {
         grad_mix += gate_grad_mix(grad, g);
         grad_logits[i] = gate_grad_logit(grad, g, p_.has_mix, mix_);
       }
-      for (int64_t pass = 0; pass < passes_; ++pass) {
-        A* const grads = grad_hidden + pass * BR + from_r;
-        const A* const hidden = hidden_ + pass * BR + from_r;
-        dense_transposed(run_, w2, grad_logits + from_c, grads, n, p_.C, p_.R);
-        for (int64_t i = 0; i < n * p_.R; ++i) grads[i] = squeeze_excite_grad_hidden(grads[i], hidden[i]);
-        dense_transposed(run_, w1, grads, grad_squeezed + pass * BC + from_c, n, p_.R, p_.C);
+      dense_transposed(run_, w2, grad_logits + from_c, grad_sum, n, p_.C, p_.R);
+      for (int64_t i = 0; i < n * passes_ * p_.R; ++i) {
+        const A grad = grad_sum[i / (passes_ * p_.R) * p_.R + i % p_.R];
+        grads[i] = squeeze_excite_grad_hidden(grad, hidden_[b0 * passes_ * p_.R + i]);
       }
-      for (int64_t i = from_c; i < from_c + n * p_.C; ++i) grad_squeezed[i] /= static_cast<A>(p_.HW);
+      dense_transposed(run_, w1, grads, shares, n * passes_, p_.R, p_.C);
+      for (int64_t b = 0; b < n; ++b)
+        for (int64_t c = 0; c < p_.C; ++c) shares[b * passes_ * p_.C + c] /= static_cast<A>(p_.HW);
       for_pieces(b0, n, [&](int64_t b, int64_t first, int64_t count) {
-        const int64_t from = b * p_.C;
-        spread(gate + from, grad_squeezed + from, grad_squeezed + (passes_ - 1) * BC + from, b, first, count);
+        const A* const mean_share = grad_squeezed + b * passes_ * p_.C;
+        spread(gate + b * p_.C, mean_share, mean_share + (passes_ - 1) * p_.C, b, first, count);
       });
     }
     *p_.grad_mix = grad_mix;
-    // The hidden units of both passes meet w2 as one sum.
-    dense_outer(run_, grad_logits, hidden_ + passes_ * BR, static_cast<A*>(p_.grad_w2), p_.B, p_.C, p_.R);
-    dense_outer(run_, grad_hidden, squeezed_, static_cast<A*>(p_.grad_w1), passes_ * p_.B, p_.R, p_.C);
-    sum_pictures(grad_hidden, static_cast<A*>(p_.grad_b1), passes_ * p_.B, p_.R, A(1));
+    dense_outer(run_, grad_logits, hidden_sum_, static_cast<A*>(p_.grad_w2), p_.B, p_.C, p_.R);
+    dense_outer(run_, grad_hidden, squeezed_, static_cast<A*>(p_.grad_w1), rows, p_.R, p_.C);
+    sum_pictures(grad_hidden, static_cast<A*>(p_.grad_b1), rows, p_.R, A(1));
     sum_pictures(grad_logits, static_cast<A*>(p_.grad_b2), p_.B, p_.C, static_cast<A>(passes_));
   }
 
@@ -134,36 +137,40 @@ class SqueezeExcite {
       const ChannelSums<A> sums = partial_.at((b - b0) * joined * p_.C);
       join_pieces(sums, p_.C, joined);
       for (int64_t c = 0; c < p_.C; ++c) {
-        squeezed_[b * p_.C + c] = sums.x[c] / static_cast<A>(p_.HW);
-        if (sums.largest) squeezed_[(p_.B + b) * p_.C + c] = sums.largest[c];
+        A* const squeezed = squeezed_ + b * passes_ * p_.C + c;
+        squeezed[0] = sums.x[c] / static_cast<A>(p_.HW);
+        if (sums.largest) squeezed[p_.C] = sums.largest[c];
         if (sums.where) where_[b * p_.C + c] = sums.where[c];
         if (sums.product) product_[b * p_.C + c] = sums.product[c];
       }
     }
   }
 
-  // Of n pictures: hidden_, last the sum over passes, and logits_.
+  // Of n pictures: hidden_, hidden_sum_ and logits_. The second layer is linear: it meets both passes as one
+  // sum.
   void excite(int64_t b0, int64_t n) {
-    const int64_t from = b0 * p_.R, BR = p_.B * p_.R;
-    A* const sum = hidden_ + passes_ * BR + from;
-    for (int64_t pass = 0; pass < passes_; ++pass) {
-      A* const hidden = hidden_ + pass * BR + from;
-      const A* const squeezed = squeezed_ + (pass * p_.B + b0) * p_.C;
-      dense(run_, static_cast<const A*>(p_.w1), squeezed, hidden, n, p_.R, p_.C);
-      for (int64_t i = 0; i < n * p_.R; ++i) {
-        const A bias = p_.b1 ? static_cast<const A*>(p_.b1)[i % p_.R] : A(0);
-        hidden[i] = squeeze_excite_hidden(hidden[i] + bias);
-        sum[i] = pass == 0 ? hidden[i] : sum[i] + hidden[i];
-      }
-    }
+    const int64_t row = passes_ * p_.R;
+    A* const hidden = hidden_ + b0 * row;
+    A* const sum = hidden_sum_ + b0 * p_.R;
     A* const logits = logits_ + b0 * p_.C;
+    dense(run_, static_cast<const A*>(p_.w1), squeezed_ + b0 * passes_ * p_.C, hidden, n * passes_, p_.R,
+          p_.C);
+    for (int64_t b = 0; b < n; ++b)
+      for (int64_t r = 0; r < p_.R; ++r) {
+        const A bias = p_.b1 ? static_cast<const A*>(p_.b1)[r] : A(0);
+        A total = 0;
+        for (int64_t i = b * row + r; i < (b + 1) * row; i += p_.R)
+          total += hidden[i] = squeeze_excite_hidden(hidden[i] + bias);
+        sum[b * p_.R + r] = total;
+      }
     dense(run_, static_cast<const A*>(p_.w2), sum, logits, n, p_.C, p_.R);
-    for (int64_t i = 0; p_.b2 && i < n * p_.C; ++i)
-      logits[i] += static_cast<A>(passes_) * static_cast<const A*>(p_.b2)[i % p_.C];
+    for (int64_t b = 0; p_.b2 && b < n; ++b)
+      for (int64_t c = 0; c < p_.C; ++c)
+        logits[b * p_.C + c] += static_cast<A>(passes_) * static_cast<const A*>(p_.b2)[c];
   }
 
   // The output's `count` rows from `first` on: a row is a cell's channels, or a channel's cells.
-  template <bool kResidual>
+  template <bool kResidual, bool kStream>
   void multiply(const A* gate, int64_t b, int64_t first, int64_t count) const {
     const A lowest = gate_lowest<A>(p_.relu);
     const int64_t length = p_.channels_last ? p_.C : p_.HW;
@@ -176,9 +183,11 @@ class SqueezeExcite {
       for_lanes<A>(length, [&](int64_t i, auto part) {
         const Lanes<A> factor = p_.channels_last ? load(gate + i, part) : of_row;
         const Lanes<A> added = kResidual ? load(residual + i, part) : Lanes<A>{};
-        store(output + i, squeeze_excite_output(load(x + i, part), factor, added, all_lanes(lowest)), part);
+        store_output<kStream>(
+            output + i, squeeze_excite_output(load(x + i, part), factor, added, all_lanes(lowest)), part);
       });
     }
+    if (kStream) end_streaming();
   }
 
   // The same rows of x's gradient.
@@ -220,13 +229,14 @@ class SqueezeExcite {
   CpuRuntime& run_;
   const T *x_, *residual_, *grad_;
   int64_t picture_;  // numbers in one
-  int64_t passes_;   // through the two layers: of the mean, of the maximum
+  int64_t passes_;   // through the first layer: of the mean, of the maximum
   A mix_;
   Pieces pieces_;  // of a picture: rows of cells in channels-last memory, else channels
   int64_t group_;  // pictures
   ChannelSums<A> partial_;
-  A* squeezed_;                    // [passes, B, C]
-  A* hidden_;                      // [passes + 1, B, R]
+  A* squeezed_;                    // [B, passes, C]
+  A* hidden_;                      // [B, passes, R]
+  A* hidden_sum_;                  // [B, R], over passes
   A* logits_;                      // [B, C]
   A* product_ = nullptr;           // [B, C], the sum of x · grad_output
   LaneIndex<A>* where_ = nullptr;  // [B, C]

@@ -8,6 +8,9 @@
 #include <limits>
 
 #include "modules/core/error.h"
+#include "modules/ops/attend/attend_rooms.h"
+#include "modules/ops/optional_tensor.h"
+#include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
 #include "tests/support/throws_with.h"
@@ -17,6 +20,7 @@ namespace {
 
 using ops::Attended;
 using ops::AttendOptions;
+using ops::AttendWeights;
 using ops::kAttendMaxError;
 using test::expect_near;
 
@@ -24,7 +28,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 AttendOptions with_weights(bool causal = false) {
   AttendOptions options;
-  options.weights = true;
+  options.weights = AttendWeights::per_head;
   options.causal = causal;
   return options;
 }
@@ -72,8 +76,11 @@ at::Tensor worked_memory() {
   return at::tensor({0.9, 0.1, 0.3, 0.7, 0.1, 0.9}, at::kDouble).view({1, 1, 3, 2});
 }
 
+class Attend : public test::OnCpuIsa {};
+INSTANTIATE_TEST_SUITE_P(All, Attend, test::every_cpu_isa(), test::cpu_isa_of);
+
 // "I love cats": scores .410 .325 .297, weights .356 .327 .318, context .450 .550.
-TEST(Attend, worked_example) {
+TEST_P(Attend, worked_example) {
   const at::Tensor memory = worked_memory();
   const Attended got = ops::attend(worked_query(), memory, memory, {}, with_weights());
   const double scores[3] = {0.58 / std::sqrt(2.0), 0.46 / std::sqrt(2.0), 0.42 / std::sqrt(2.0)};
@@ -91,7 +98,7 @@ TEST(Attend, worked_example) {
   EXPECT_NEAR(context[1].item<double>(), 0.550, 5e-4);
 }
 
-TEST(Attend, equal_scores_average_and_scale_is_obeyed) {
+TEST_P(Attend, equal_scores_average_and_scale_is_obeyed) {
   const at::Tensor q = at::zeros({1, 1, 1, 2}), v = at::tensor({1.0F, 3.0F, 8.0F}).view({1, 1, 3, 1});
   EXPECT_FLOAT_EQ(ops::attend(q, at::randn({1, 1, 3, 2}), v).output.item<float>(), 4.0F);
   AttendOptions options = with_weights();
@@ -104,17 +111,17 @@ struct Shape {
   int64_t B, N, T, S, D, V;
 };
 
-class AttendReference : public ::testing::TestWithParam<at::ScalarType> {};
+class AttendReference : public test::OnDtypeAndCpuIsa {};
 
 TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   const double bound = kAttendMaxError.of(dtype);
   const at::ScalarType map_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat;
   torch::manual_seed(1);
   double worst = 0;
   for (const Shape& z : {Shape{1, 1, 1, 1, 1, 1}, Shape{2, 3, 5, 7, 3, 5}, Shape{1, 8, 17, 49, 32, 32},
                          Shape{0, 2, 3, 4, 2, 2}, Shape{2, 2, 0, 3, 4, 4}, Shape{2, 2, 3, 0, 4, 4},
-                         Shape{1, 2, 6, 3, 4, 1}, Shape{1, 1, 3, 1000, 8, 2}}) {
+                         Shape{1, 2, 6, 3, 4, 1}, Shape{1, 1, 3, 1000, 8, 2}, Shape{2, 2, 33, 65, 17, 16}}) {
     const at::Tensor q = (at::randn({z.B, z.N, z.T, z.D}) * 2).to(dtype),
                      k = at::randn({z.B, z.N, z.S, z.D}).to(dtype);
     const at::Tensor v = at::randn({z.B, z.N, z.S, z.V}).to(dtype);
@@ -139,8 +146,22 @@ TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
         expect_near(got.weights, expected.weights, bound, context);
         worst = std::max({worst, test::relative_error(got.output, expected.output),
                           test::relative_error(got.weights, expected.weights)});
-        EXPECT_TRUE(at::equal(ops::attend(q, k, v, mask, {std::nullopt, causal, false}).output, got.output))
-            << context;
+        const Attended bare = ops::attend(q, k, v, mask, {std::nullopt, causal, AttendWeights::none});
+        EXPECT_FALSE(bare.weights.defined());
+        EXPECT_TRUE(at::equal(bare.output, got.output)) << context;
+        const Attended mean = ops::attend(q, k, v, mask, {std::nullopt, causal, AttendWeights::head_mean});
+        expect_near(mean.weights, expected.weights.mean(1), bound, context);
+        const auto [composed, composed_weights, composed_log_sum_exp] =
+            detail::attend_composed(q, k, v, detail::given(mask), std::nullopt, causal, 1);
+        expect_near(composed, expected.output, bound, context + ", composed");
+        expect_near(composed_weights, expected.weights, bound, context + ", composed");
+        const auto log_sum_exp =
+            std::get<2>(detail::call_attend(q, k, v, detail::given(mask), std::nullopt, causal, 0));
+        const at::Tensor empty_rows = at::isinf(composed_log_sum_exp);
+        EXPECT_TRUE(at::equal(at::isinf(log_sum_exp), empty_rows)) << context;
+        expect_near(log_sum_exp.masked_fill(empty_rows, 0), composed_log_sum_exp.masked_fill(empty_rows, 0),
+                    bound, context);
+        EXPECT_TRUE(at::equal(mean.output, got.output)) << context;
       }
     }
   }
@@ -148,7 +169,7 @@ TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
 }
 
 TEST_P(AttendReference, agrees_on_views) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   torch::manual_seed(2);
   const at::Tensor q = at::randn({2, 5, 3, 4}).to(dtype).transpose(1, 2);  // [2, 3, 5, 4]
   const at::Tensor k = at::randn({1, 3, 6, 8}).to(dtype).slice(3, 0, 8, 2).expand({2, 3, 6, 4});
@@ -159,24 +180,22 @@ TEST_P(AttendReference, agrees_on_views) {
   expect_near(got.weights, expected.weights, kAttendMaxError.of(dtype), "views");
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, AttendReference,
-                         ::testing::Values(at::kDouble, at::kFloat, at::kBFloat16, at::kHalf),
-                         [](const auto& info) { return std::string(c10::toString(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, AttendReference, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
 
-TEST(Attend, large_scores_do_not_overflow) {
+TEST_P(Attend, large_scores_do_not_overflow) {
   const at::Tensor q = at::full({1, 1, 1, 1}, 3e4F), k = at::tensor({1.0F, 2.0F, -5.0F}).view({1, 1, 3, 1});
   const Attended got = ops::attend(q, k, k, {}, with_weights());
   EXPECT_TRUE(at::equal(got.weights.flatten(), at::tensor({0.0F, 1.0F, 0.0F})));
   EXPECT_EQ(got.output.item<float>(), 2.0F);
 }
 
-TEST(Attend, half_is_summed_in_float) {
+TEST_P(Attend, half_is_summed_in_float) {
   // 4096 equal weights of 1/4096 times 1: a sum in float16 would stop growing at 0.5.
   const at::Tensor q = at::zeros({1, 1, 1, 1}, at::kHalf), k = at::ones({1, 1, 4096, 1}, at::kHalf);
   EXPECT_EQ(ops::attend(q, k, k).output.item<float>(), 1.0F);
 }
 
-TEST(Attend, causal_with_a_cache_sees_all_that_came_before) {
+TEST_P(Attend, causal_with_a_cache_sees_all_that_came_before) {
   const at::Tensor q = at::randn({1, 2, 6, 4}), k = at::randn({1, 2, 6, 4}), v = at::randn({1, 2, 6, 4});
   AttendOptions causal;
   causal.causal = true;
@@ -227,6 +246,14 @@ TEST(AttendBackward, weights_alone_carry_gradient) {
         return std::vector<at::Tensor>{ops::attend(in[0], in[1], v, {}, with_weights()).weights};
       },
       qk, "weights");
+  AttendOptions mean;
+  mean.weights = AttendWeights::head_mean;
+  test::expect_gradients(
+      [&](const auto& in) {
+        const Attended got = ops::attend(in[0], in[1], v, {}, mean);
+        return std::vector<at::Tensor>{got.output, got.weights};
+      },
+      qk, "output and mean over heads");
 }
 
 TEST(AttendBackward, a_masked_row_has_zero_gradient_not_nan) {
@@ -275,7 +302,7 @@ TEST(AttendBackward, twice_is_an_error_not_a_wrong_number) {
 TEST(AttendDispatcher, is_called_by_name) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gaze::attend", "");
   const at::Tensor q = at::randn({1, 2, 3, 4}), k = at::randn({1, 2, 5, 4}), v = at::randn({1, 2, 5, 2});
-  torch::jit::Stack stack{q, k, v, c10::IValue(), c10::IValue(), false, true};
+  torch::jit::Stack stack{q, k, v, c10::IValue(), c10::IValue(), false, int64_t{1}};
   op.callBoxed(&stack);
   ASSERT_EQ(stack.size(), 3U);
   const Attended expected = reference(q, k, v, {}, 0.5, false);
@@ -294,6 +321,10 @@ TEST(AttendDispatcher, meta_tensors_give_shapes) {
   EXPECT_EQ(got.output.scalar_type(), at::kHalf);
   EXPECT_EQ(got.weights.scalar_type(), at::kFloat);
   EXPECT_TRUE(got.output.is_meta());
+  const Attended mean =
+      ops::attend(at::empty({2, 3, 4, 5}, meta), at::empty({2, 3, 6, 5}, meta), at::empty({2, 3, 6, 7}, meta),
+                  {}, {std::nullopt, false, AttendWeights::head_mean});
+  EXPECT_EQ(mean.weights.sizes(), at::IntArrayRef({2, 4, 6}));
 }
 
 TEST(AttendDispatcher, runs_in_inference_mode) {
@@ -331,6 +362,9 @@ TEST(AttendErrors, name_what_was_expected_and_what_came) {
                      "[attend] expected mask broadcastable to [B, N, T, S] = [2, 3, 4, 6]; got mask [6, 4]");
   EXPECT_THROWS_WITH(ops::attend(q, k, v, at::empty({4, 6}, at::TensorOptions(at::kMeta))), ArgumentError,
                      "[attend] expected mask on cpu like q; got mask on meta");
+  EXPECT_THROWS_WITH(
+      detail::call_attend(q, k, v, {}, {}, false, 3), ArgumentError,
+      "[attend] expected weights 0 (none), 1 (per head) or 2 (mean over heads); got weights 3");
 }
 
 }  // namespace

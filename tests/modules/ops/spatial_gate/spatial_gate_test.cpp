@@ -9,6 +9,7 @@
 
 #include "modules/core/error.h"
 #include "tests/support/awkward_shapes.h"
+#include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
 #include "tests/support/throws_with.h"
@@ -116,8 +117,13 @@ SpatialGateWeights random_weights(int64_t kernel, bool bias, Norm norm, at::Scal
   return weights;
 }
 
+class SpatialGate : public test::OnCpuIsa {};
+class SpatialGateBackward : public test::OnCpuIsa {};
+INSTANTIATE_TEST_SUITE_P(All, SpatialGate, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(All, SpatialGateBackward, test::every_cpu_isa(), test::cpu_isa_of);
+
 // One cell, channels 1 and 3: maximum 3, mean 2; a = 2*3 - 2*2 - 2 + ln 3: gate 3/4.
-TEST(SpatialGate, known_numbers) {
+TEST_P(SpatialGate, known_numbers) {
   const at::Tensor x = at::tensor({1.0F, 3.0F}).view({1, 2, 1, 1});
   at::Tensor weight = at::full({1, 2, 3, 3}, 100.0F);  // all but the centre meets padding
   weight[0][0][1][1] = 2;
@@ -142,10 +148,10 @@ TEST(SpatialGate, known_numbers) {
   EXPECT_FLOAT_EQ(normed.variance.item<float>(), 1);
 }
 
-class SpatialGateReference : public ::testing::TestWithParam<at::ScalarType> {};
+class SpatialGateReference : public test::OnDtypeAndCpuIsa {};
 
 TEST_P(SpatialGateReference, agrees_over_awkward_shapes) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   const double bound = kSpatialGateMaxError.of(dtype);
   torch::manual_seed(1);
   double worst = 0;
@@ -182,7 +188,7 @@ TEST_P(SpatialGateReference, agrees_over_awkward_shapes) {
 }
 
 TEST_P(SpatialGateReference, mix_zero_is_bit_equal) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   for (const test::NamedMap& map : test::awkward_maps(dtype, 5)) {
     for (const Norm norm : {Norm::none, Norm::fixed, Norm::batch}) {
       if (norm == Norm::batch && map.x.size(0) == 0) continue;
@@ -198,11 +204,10 @@ TEST_P(SpatialGateReference, mix_zero_is_bit_equal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, SpatialGateReference,
-                         ::testing::Values(at::kDouble, at::kFloat, at::kBFloat16, at::kHalf),
-                         [](const auto& info) { return std::string(c10::toString(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, SpatialGateReference, test::every_dtype_and_cpu_isa(),
+                         test::dtype_and_cpu_isa_of);
 
-TEST(SpatialGateBackward, agrees_with_central_differences) {
+TEST_P(SpatialGateBackward, agrees_with_central_differences) {
   torch::manual_seed(2);
   const at::Tensor mean = single(0.3, at::kDouble), variance = single(1.7, at::kDouble);
   for (const bool last : {false, true}) {
@@ -239,7 +244,7 @@ TEST(SpatialGateBackward, agrees_with_central_differences) {
   }
 }
 
-TEST(SpatialGateBackward, goes_through_the_tail_to_the_residual_and_to_the_channel_gate) {
+TEST_P(SpatialGateBackward, goes_through_the_tail_to_the_residual_and_to_the_channel_gate) {
   torch::manual_seed(9);
   for (const bool last : {false, true}) {
     at::Tensor x = at::randn({2, 3, 3, 2}, at::kDouble);
@@ -267,7 +272,7 @@ TEST(SpatialGateBackward, goes_through_the_tail_to_the_residual_and_to_the_chann
   }
 }
 
-TEST(SpatialGateBackward, a_maximum_that_is_tied_goes_to_the_first_channel) {
+TEST_P(SpatialGateBackward, a_maximum_that_is_tied_goes_to_the_first_channel) {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     const at::Tensor x = at::zeros({1, 3, 2, 2}).contiguous(format).requires_grad_(true);
     at::Tensor weight = at::zeros({1, 2, 1, 1});
@@ -279,7 +284,7 @@ TEST(SpatialGateBackward, a_maximum_that_is_tied_goes_to_the_first_channel) {
   }
 }
 
-TEST(SpatialGateBackward, half_types_follow_float_and_keep_the_layout) {
+TEST_P(SpatialGateBackward, half_types_follow_float_and_keep_the_layout) {
   torch::manual_seed(3);
   for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
     const SpatialGateWeights narrow = random_weights(3, false, Norm::batch, dtype);
@@ -301,7 +306,7 @@ TEST(SpatialGateBackward, half_types_follow_float_and_keep_the_layout) {
   }
 }
 
-TEST(SpatialGateBackward, running_statistics_may_move_before_backward) {
+TEST_P(SpatialGateBackward, running_statistics_may_move_before_backward) {
   torch::manual_seed(4);
   const at::Tensor x = at::randn({2, 3, 4, 4}).requires_grad_(true);
   const SpatialGateWeights weights = random_weights(3, false, Norm::fixed, at::kFloat);
@@ -314,7 +319,7 @@ TEST(SpatialGateBackward, running_statistics_may_move_before_backward) {
   EXPECT_TRUE(at::equal(still, gradient(true)));
 }
 
-TEST(SpatialGateBackward, is_deterministic) {
+TEST_P(SpatialGateBackward, is_deterministic) {
   torch::manual_seed(5);
   const at::Tensor x = at::randn({5, 16, 9, 9}).requires_grad_(true);
   const SpatialGateWeights weights = random_weights(7, true, Norm::batch, at::kFloat);
@@ -326,7 +331,7 @@ TEST(SpatialGateBackward, is_deterministic) {
   EXPECT_TRUE(at::equal(first[0], second[0]) && at::equal(first[1], second[1]));
 }
 
-TEST(SpatialGateBackward, twice_is_an_error_not_a_wrong_number) {
+TEST_P(SpatialGateBackward, twice_is_an_error_not_a_wrong_number) {
   const at::Tensor x = at::randn({1, 4, 2, 2}).requires_grad_(true);
   const at::Tensor loss = ops::spatial_gate(x, random_weights(3, false, Norm::none, at::kFloat)).output.sum();
   const auto first = torch::autograd::grad({loss}, {x}, {}, true, true);

@@ -10,6 +10,7 @@
 #include "modules/core/error.h"
 #include "modules/ops/squeeze_excite/squeeze_excite_rooms.h"
 #include "tests/support/awkward_shapes.h"
+#include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
 #include "tests/support/throws_with.h"
@@ -81,9 +82,14 @@ SqueezeExciteWeights random_weights(int64_t C, int64_t R, bool bias, at::ScalarT
   return weights;
 }
 
+class SqueezeExcite : public test::OnCpuIsa {};
+class SqueezeExciteBackward : public test::OnCpuIsa {};
+INSTANTIATE_TEST_SUITE_P(All, SqueezeExcite, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteBackward, test::every_cpu_isa(), test::cpu_isa_of);
+
 // Two channels, means 2 and 4, one hidden unit 0.5*2 + 0.25*4 - 1 = 1, logits ln 3 and -ln 3: gates 3/4 and
 // 1/4.
-TEST(SqueezeExcite, known_numbers) {
+TEST_P(SqueezeExcite, known_numbers) {
   const at::Tensor x = at::tensor({1.0F, 3.0F, 4.0F, 4.0F}).view({1, 2, 1, 2});
   const float ln3 = std::log(3.0F);
   const SqueezeExciteWeights weights{at::tensor({0.5F, 0.25F}).view({1, 2}), at::tensor({-1.0F}),
@@ -108,7 +114,7 @@ TEST(SqueezeExcite, known_numbers) {
               "added");
 }
 
-TEST(SqueezeExcite, the_gate_alone_is_that_of_the_whole) {
+TEST_P(SqueezeExcite, the_gate_alone_is_that_of_the_whole) {
   torch::manual_seed(6);
   const at::Tensor x = at::randn({3, 5, 4, 7});
   const SqueezeExciteWeights weights = random_weights(5, 2, true, at::kFloat);
@@ -119,10 +125,10 @@ TEST(SqueezeExcite, the_gate_alone_is_that_of_the_whole) {
   }
 }
 
-class SqueezeExciteReference : public ::testing::TestWithParam<at::ScalarType> {};
+class SqueezeExciteReference : public test::OnDtypeAndCpuIsa {};
 
 TEST_P(SqueezeExciteReference, agrees_over_awkward_shapes) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   const double bound = kSqueezeExciteMaxError.of(dtype);
   torch::manual_seed(1);
   double worst = 0;
@@ -152,7 +158,7 @@ TEST_P(SqueezeExciteReference, agrees_over_awkward_shapes) {
 }
 
 TEST_P(SqueezeExciteReference, mix_zero_is_bit_equal) {
-  const at::ScalarType dtype = GetParam();
+  const at::ScalarType dtype = this->dtype();
   for (const test::NamedMap& map : test::awkward_maps(dtype, 5)) {
     for (const Pool pool : {Pool::avg, Pool::avg_max}) {
       const auto got =
@@ -167,11 +173,10 @@ TEST_P(SqueezeExciteReference, mix_zero_is_bit_equal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, SqueezeExciteReference,
-                         ::testing::Values(at::kDouble, at::kFloat, at::kBFloat16, at::kHalf),
-                         [](const auto& info) { return std::string(c10::toString(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteReference, test::every_dtype_and_cpu_isa(),
+                         test::dtype_and_cpu_isa_of);
 
-TEST(SqueezeExcite, half_is_summed_in_float) {
+TEST_P(SqueezeExcite, half_is_summed_in_float) {
   // 10,000 cells of 8: in float16 the sum would overflow.
   const at::Tensor x = at::full({1, 1, 100, 100}, 8, at::kHalf);
   const at::Tensor one = at::ones({1, 1}, at::kHalf);
@@ -179,7 +184,7 @@ TEST(SqueezeExcite, half_is_summed_in_float) {
   EXPECT_EQ(got.gate.item<float>(), 0.5F);
 }
 
-TEST(SqueezeExciteBackward, agrees_with_central_differences) {
+TEST_P(SqueezeExciteBackward, agrees_with_central_differences) {
   torch::manual_seed(2);
   for (const Pool pool : {Pool::avg, Pool::avg_max}) {
     for (const bool last : {false, true}) {
@@ -212,7 +217,7 @@ TEST(SqueezeExciteBackward, agrees_with_central_differences) {
   }
 }
 
-TEST(SqueezeExciteBackward, a_maximum_that_is_tied_goes_to_the_first_cell) {
+TEST_P(SqueezeExciteBackward, a_maximum_that_is_tied_goes_to_the_first_cell) {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     const at::Tensor x = at::zeros({1, 2, 2, 2}).contiguous(format).requires_grad_(true);
     const SqueezeExciteWeights weights{at::ones({1, 2}), at::ones({1}), at::ones({2, 1}), {}};
@@ -228,7 +233,7 @@ TEST(SqueezeExciteBackward, a_maximum_that_is_tied_goes_to_the_first_cell) {
   }
 }
 
-TEST(SqueezeExciteBackward, goes_through_the_tail_and_to_the_residual) {
+TEST_P(SqueezeExciteBackward, goes_through_the_tail_and_to_the_residual) {
   torch::manual_seed(8);
   at::Tensor x = at::randn({2, 3, 3, 2}, at::kDouble), residual = at::randn({2, 3, 3, 2}, at::kDouble);
   const std::vector<at::Tensor> all{x, at::randn({2, 3}, at::kDouble), at::randn({3, 2}, at::kDouble),
@@ -255,13 +260,13 @@ TEST(SqueezeExciteBackward, goes_through_the_tail_and_to_the_residual) {
       {all[0], all[1], all[2]}, "gate alone");
 }
 
-TEST(SqueezeExciteBackward, mix_has_a_gradient_at_zero) {
+TEST_P(SqueezeExciteBackward, mix_has_a_gradient_at_zero) {
   const at::Tensor mix = at::zeros({}).requires_grad_(true), x = at::rand({2, 4, 3, 3});
   ops::squeeze_excite(x, random_weights(4, 2, true, at::kFloat), Pool::avg, mix).output.sum().backward();
   EXPECT_LT(mix.grad().item<float>(), 0);  // every gate is below 1
 }
 
-TEST(SqueezeExciteBackward, half_types_follow_float_and_keep_the_layout) {
+TEST_P(SqueezeExciteBackward, half_types_follow_float_and_keep_the_layout) {
   torch::manual_seed(3);
   for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
     const SqueezeExciteWeights narrow = random_weights(6, 3, true, dtype);
@@ -283,7 +288,7 @@ TEST(SqueezeExciteBackward, half_types_follow_float_and_keep_the_layout) {
   }
 }
 
-TEST(SqueezeExciteBackward, is_deterministic_and_empty_batches_pass) {
+TEST_P(SqueezeExciteBackward, is_deterministic_and_empty_batches_pass) {
   torch::manual_seed(4);
   for (const int64_t batch : {0, 5}) {
     const at::Tensor x = at::randn({batch, 16, 9, 9}).requires_grad_(true);
@@ -299,7 +304,7 @@ TEST(SqueezeExciteBackward, is_deterministic_and_empty_batches_pass) {
   }
 }
 
-TEST(SqueezeExciteBackward, twice_is_an_error_not_a_wrong_number) {
+TEST_P(SqueezeExciteBackward, twice_is_an_error_not_a_wrong_number) {
   const at::Tensor x = at::randn({1, 4, 2, 2}).requires_grad_(true);
   const auto first = torch::autograd::grad(
       {ops::squeeze_excite(x, random_weights(4, 2, true, at::kFloat)).output.sum()}, {x}, {}, true, true);

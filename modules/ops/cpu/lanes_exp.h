@@ -1,0 +1,39 @@
+// The exponential of lanes that are at most 0, as a softmax wants it. Included by sources compiled per
+// instruction set alone, see lanes.h.
+#pragma once
+
+#include <cmath>
+
+#include "modules/ops/cpu/lanes.h"
+
+namespace gaze::detail {
+namespace {  // NOLINT: one copy a build is the point
+
+// Within 2 units in the last place; 0 below the smallest normal number, exact for 0 and -inf; keeps a NaN.
+// exp(x) = 2^n · exp(r), n the nearest integer to x / ln 2, exp(r) its series.
+GAZE_LANES Lanes<float> exp_of_negative(Lanes<float> x) {
+  constexpr float kRounder = 12582912.0F;  // 1.5 · 2^23: the sum's last bits are the integer
+  constexpr float kHigh = 0x1.62e4p-1F, kLow = 0x1.7f7d1cp-20F;  // ln 2 in two parts, the first short
+  constexpr float kSmallest = -87.33F;
+  const Lanes<float> shifted = x * 0x1.715476p0F + kRounder;
+  const Lanes<float> n = shifted - kRounder;
+  const Lanes<float> r = (x - n * kHigh) - n * kLow;
+  Lanes<float> series = r * (1 / 5040.0F) + 1 / 720.0F;
+  series = series * r + 1 / 120.0F;
+  series = series * r + 1 / 24.0F;
+  series = series * r + 1 / 6.0F;
+  series = series * r + 0.5F;
+  series = series * r + 1.0F;
+  series = series * r + 1.0F;
+  const Bits16 exponent = ((Bits16)shifted + 127u) << 23;
+  const Lanes<float> value = series * (Lanes<float>)exponent;
+  return x < kSmallest ? Lanes<float>{} : value;
+}
+
+GAZE_LANES Lanes<double> exp_of_negative(Lanes<double> x) {
+  for (int64_t i = 0; i < kLanes<double>; ++i) x[i] = ::exp(x[i]);
+  return x;
+}
+
+}  // namespace
+}  // namespace gaze::detail

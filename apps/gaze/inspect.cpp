@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
+#include "apps/gaze/number_text.h"
 #include "models/checkpoint/dtypes.h"
 #include "models/checkpoint/summary.h"
 #include "models/image/image.h"
@@ -33,20 +34,6 @@ const char* format_text(models::CheckpointFormat format) {
     default:
       return "safetensors";
   }
-}
-
-std::string bytes_text(uint64_t bytes) {
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  if (bytes < 1000 * 1000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
-  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-}
-
-// 25557032 -> "25,557,032"
-std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), ",");
-  return text;
 }
 
 bool is_picture(const std::filesystem::path& path) {

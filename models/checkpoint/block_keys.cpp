@@ -48,9 +48,19 @@ int64_t size_of(const Shapes& tensors, const char* name, size_t axis) {
 
 }  // namespace
 
+bool is_leaf(std::string_view name) {
+  return name == "weight" || name == "bias" || name == "running_mean" || name == "running_var" ||
+         name == "num_batches_tracked";
+}
+
+bool fits(const BlockKeyRule& rule, std::string_view name) {
+  if (name.substr(0, rule.from.size()) != rule.from) return false;
+  return rule.from.back() == '.' ? is_leaf(name.substr(rule.from.size())) : name == rule.from;
+}
+
 const BlockKeyRule* block_key_rule(std::string_view name) {
   for (const BlockKeyRule& rule : kRules) {
-    if (name.substr(0, rule.from.size()) == rule.from) return &rule;
+    if (fits(rule, name)) return &rule;
   }
   return nullptr;
 }

@@ -1,45 +1,18 @@
-// Checkpoints of other ecosystems under gaze's names: which network the tensors are of, which blocks stand in
-// its slots, and what each tensor is called here.
+// Checkpoints of other ecosystems as networks of gaze.
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
+#include "models/checkpoint/key_plan.h"
+#include "models/checkpoint/model_file.h"
 #include "models/checkpoint/state_dict.h"
-#include "models/checkpoint/summary.h"
 
 namespace gaze::models {
 
-// Known by their names and shapes: torchvision's ResNets, ResNeXts and wide ResNets; timm's with "se" holding
-// se, cbam or eca; timm's legacy_se* and Cadene's; the CBAM of its authors and of luuuyi; moskomule's SE;
-// ECANet; EfficientNet-Lite0 of efficientnet-lite-pytorch.
-struct KeyPlan {
-  enum class Change {
-    none,
-    swap_planes,     // [1, 2, k, k]: its two input planes change places, (mean, max) <-> (max, mean)
-    to_convolution,  // [out, in] -> [out, in, 1, 1]
-  };
-  struct Move {
-    std::string from, to;
-    Change change = Change::none;
-  };
-
-  std::string ecosystem;                     // "torchvision", "timm", "the authors' CBAM"
-  std::string prefix;                        // before every name: "backbone."
-  std::string backbone;                      // "resnet50"
-  nlohmann::json options;                    // of the backbone: {"classes": 1000, "stride_in_conv1": true}
-  std::map<std::string, std::string> slots;  // "layer1.0.attn" -> "cbam(bias=false, hidden=16, kernel=7)"
-  std::vector<Move> moves;                   // every tensor that is kept, by its name in the file
-  std::vector<std::string> dropped;          // tensors no network needs: counters of a profiler
-
-  std::string network() const;  // "timm resnet50 with se in 16 slots"
-};
-
-// Throws ArgumentError that says why the tensors are of no network gaze has, naming some of them.
-KeyPlan plan_keys(const TensorSummaries& tensors);
+// The tensor after the change, sharing its memory where it can.
+at::Tensor changed(const at::Tensor& tensor, KeyPlan::Change change);
 
 struct MappedNetwork {
   KeyPlan plan;
@@ -51,6 +24,10 @@ MappedNetwork map_keys(const StateDict& state);
 
 // read_state_dict and map_keys. Throws FileError; for a model file of gaze one that says so.
 MappedNetwork read_network(const std::filesystem::path& path);
+
+// As a model file that classifies: names under "backbone.", float16 kept and every other float made float32,
+// counters of batches left out. Preprocessing is empty, stride and labels are absent.
+ModelFile model_of(const MappedNetwork& mapped);
 
 // What was done: a line each for the network, keys renamed, planes swapped, tensors reshaped, keys dropped.
 std::string report_text(const KeyPlan& plan);

@@ -7,6 +7,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/file_reader.h"
 #include "models/checkpoint/safetensors.h"
+#include "models/checkpoint/safetensors_header.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -18,6 +19,7 @@ constexpr const char* kEntry = "gaze";
 constexpr int64_t kFormat = 1;
 constexpr size_t kLargestDescription = 16 << 20;
 constexpr int kDeepest = 64;
+constexpr size_t kMostValues = 500'000;
 
 // What is wrong with a description, or empty.
 std::string misfit(const json& description) {
@@ -60,20 +62,25 @@ std::string misfit(const json& description) {
 }
 
 // nlohmann's parser keeps no stack of its own, but what walks the result later does: deep nesting is refused.
+// A value takes many times the memory of its text: so are too many.
 json parse(const FileReader& file, const std::string& text) {
   if (text.size() > kLargestDescription)
     file.fail("has a \"gaze\" entry of more than 16 MB", "give another file");
   bool deep = false;
+  size_t values = 0;
   json description;
   try {
     description = json::parse(text, [&](int depth, json::parse_event_t, json&) {
       deep = deep || depth > kDeepest;
-      return !deep;
+      return !deep && ++values <= kMostValues;
     });
   } catch (const json::exception&) {
     file.fail("is damaged: its \"gaze\" entry is not JSON", kCopyAgain);
   }
   if (deep) file.fail("is damaged: its \"gaze\" entry nests too deep", kCopyAgain);
+  if (values > kMostValues) {
+    file.fail(fmt::format("is damaged: its \"gaze\" entry has more than {} values", kMostValues), kCopyAgain);
+  }
   return description;
 }
 
@@ -98,6 +105,12 @@ std::optional<nlohmann::json> model_description(const std::filesystem::path& pat
   if (!problem.empty())
     file.fail("is damaged: its \"gaze\" entry " + problem, "write it again with write_model_file");
   return description;
+}
+
+bool is_model_file(const std::filesystem::path& path) {
+  const FileReader file(path);
+  return checkpoint_format(file) == CheckpointFormat::safetensors &&
+         read_safetensors_header(file).metadata.count(kEntry) != 0;
 }
 
 ModelFile read_model_file(const std::filesystem::path& path) {

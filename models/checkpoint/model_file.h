@@ -21,6 +21,9 @@ struct ModelFile {
   StateDict weights;  // keys "backbone.*", "decoder.*"
 };
 
+// A safetensors file with a "gaze" entry. Throws FileError for what is no checkpoint at all.
+bool is_model_file(const std::filesystem::path& path);
+
 // Throws FileError: not a safetensors file, no "gaze" entry (a bare checkpoint: says so), a newer format, a
 // field missing.
 ModelFile read_model_file(const std::filesystem::path& path);

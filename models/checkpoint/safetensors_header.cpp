@@ -16,6 +16,8 @@ namespace {
 
 constexpr uint64_t kLargestHeader = 100'000'000;
 constexpr size_t kMostTensors = 100'000;
+constexpr size_t kMostSizes = 64;
+constexpr size_t kMostMetadata = 100'000;
 constexpr const char* kMetadata = "__metadata__";
 
 // {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key": "text"}} and
@@ -61,6 +63,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         metadata_key_ = key;
         if (header.metadata.count(key) != 0)
           return stop(fmt::format("names \"{}\" of its metadata twice", shown(key)));
+        if (header.metadata.size() == kMostMetadata)
+          return stop(fmt::format("has more than {} entries of metadata", kMostMetadata));
         return true;
       case Place::tensor:
         field_ = key;
@@ -131,6 +135,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (field_ == "shape") {
       if (number > static_cast<uint64_t>(INT64_MAX))
         return stop(fmt::format("gives \"{}\" an impossible shape", shown(name_)));
+      if (entry_->shape.size() == kMostSizes)
+        return stop(fmt::format("gives \"{}\" more than {} sizes", shown(name_), kMostSizes));
       entry_->shape.push_back(static_cast<int64_t>(number));
     } else {
       if (offsets_.size() == 2) return misfit();

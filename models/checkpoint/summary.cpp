@@ -8,7 +8,7 @@
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/dtypes.h"
-#include "models/checkpoint/key_map.h"
+#include "models/checkpoint/key_plan.h"
 #include "models/checkpoint/model_file.h"
 #include "models/checkpoint/resnet_shape.h"
 #include "models/checkpoint/safetensors_header.h"
@@ -31,7 +31,7 @@ bool any_contains(const TensorSummaries& tensors, std::string_view part) {
                      [&](const auto& item) { return item.first.find(part) != std::string::npos; });
 }
 
-// ResNets and their kin that key_map.h does not know; torchvision and timm name them alike.
+// ResNets and their kin that key_plan.h does not know; torchvision and timm name them alike.
 std::string resnet_name(const TensorSummaries& tensors, const std::string& prefix) {
   const std::string name = resnet_shape(tensors, prefix).name();
   if (any_contains(tensors, "layer1.0.se.")) return "timm se" + name;

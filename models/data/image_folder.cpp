@@ -157,6 +157,7 @@ ImageFolder read_image_folder(const fs::path& folder, const ImageFolderOptions& 
   const bool has_train = std::binary_search(top.begin(), top.end(), "train");
   const bool has_val = std::binary_search(top.begin(), top.end(), "val");
   ImageFolder result;
+  result.image = options.image;
   const auto read = [&](const fs::path& part) {
     return readable(pictures_in(part, result.classes), part, result.classes, options, progress,
                     result.unreadable);

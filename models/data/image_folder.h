@@ -20,7 +20,8 @@ struct ImageFolder {
   std::vector<std::string> classes;         // names of the folders, sorted
   std::vector<LabelledPicture> train, val;  // by class, then by path
   std::vector<std::string>
-      unreadable;  // why each picture that was left out cannot be read: path and next step
+      unreadable;      // why each picture that was left out cannot be read: path and next step
+  ImageOptions image;  // what they were read with
 };
 
 struct ImageFolderOptions {

@@ -27,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kValBatch = 16;
+constexpr int64_t kPictureBudget = int64_t{1} << 30;  // bytes of training pictures that are kept
 constexpr int64_t kInputBudget = int64_t{512} << 20;  // bytes of validation inputs that are kept
 
 // Whether the network's head is one for these classes.
@@ -63,7 +64,9 @@ class ClassifyRun {
         data_(fmt::format("{}: {} pictures to train on, {} to validate on, {} classes", start.data,
                           pictures.train.size(), pictures.val.size(), pictures.classes.size())),
         preprocessing_(resized(start.preprocessing, recipe.size)),
-        train_(pictures.train, 2 * std::max(preprocessing_.height, preprocessing_.width)),
+        train_(pictures.train, 2 * std::max(preprocessing_.height, preprocessing_.width), kPictureBudget,
+               pictures.image),
+        image_(pictures.image),
         val_(pictures.val),
         batch_(std::min(recipe.batch, train_.size())),
         order_(recipe.seed) {
@@ -197,7 +200,7 @@ class ClassifyRun {
     std::vector<torch::Tensor> inputs(last - first);
     at::parallel_for(0, static_cast<int64_t>(last - first), 1, [&](int64_t begin, int64_t end) {
       for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
-        inputs[i] = preprocess(load_image(val_[first + i].file), preprocessing_).input;
+        inputs[i] = preprocess(load_image(val_[first + i].file, image_), preprocessing_).input;
     });
     const torch::Tensor stacked = torch::stack(inputs);
     kept_bytes_ += stacked.numel() * 4;
@@ -275,6 +278,7 @@ class ClassifyRun {
   std::string data_;
   Preprocessing preprocessing_;
   PictureStore train_;
+  ImageOptions image_;
   std::vector<LabelledPicture> val_;
   int64_t batch_;
   EpochOrder order_;

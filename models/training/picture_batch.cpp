@@ -49,13 +49,18 @@ Box draw_box(const Image& image, double smallest, Random& random) {
 
 }  // namespace
 
-PictureStore::PictureStore(std::vector<LabelledPicture> pictures, int64_t short_side, int64_t budget)
-    : pictures_(std::move(pictures)), kept_(pictures_.size()), short_side_(short_side), budget_(budget) {}
+PictureStore::PictureStore(std::vector<LabelledPicture> pictures, int64_t short_side, int64_t budget,
+                           const ImageOptions& image)
+    : pictures_(std::move(pictures)),
+      kept_(pictures_.size()),
+      short_side_(short_side),
+      image_(image),
+      budget_(budget) {}
 
 Image PictureStore::get(int64_t i) {
   Image& kept = kept_[static_cast<size_t>(i)];
   if (!kept.rgb.empty()) return kept;
-  Image image = shrunk(load_image(picture(i).file), short_side_);
+  Image image = shrunk(load_image(picture(i).file, image_), short_side_);
   const auto bytes = static_cast<int64_t>(image.rgb.size());
   if (budget_.fetch_sub(bytes) >= bytes) {
     kept = image;

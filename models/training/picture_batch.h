@@ -19,7 +19,8 @@ namespace gaze::models {
 // the same.
 class PictureStore {
  public:
-  PictureStore(std::vector<LabelledPicture> pictures, int64_t short_side, int64_t budget = int64_t{1} << 30);
+  PictureStore(std::vector<LabelledPicture> pictures, int64_t short_side, int64_t budget = int64_t{1} << 30,
+               const ImageOptions& image = {});
 
   int64_t size() const { return static_cast<int64_t>(pictures_.size()); }
   const LabelledPicture& picture(int64_t i) const { return pictures_[static_cast<size_t>(i)]; }
@@ -31,6 +32,7 @@ class PictureStore {
   std::vector<LabelledPicture> pictures_;
   std::vector<Image> kept_;
   int64_t short_side_;
+  ImageOptions image_;
   std::atomic<int64_t> budget_;
 };
 

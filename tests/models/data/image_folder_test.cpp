@@ -105,6 +105,7 @@ TEST_F(ImageFolders, unreadable_pictures_are_left_out_and_told) {
   ASSERT_EQ(result.unreadable.size(), 2U);
   EXPECT_THAT(result.unreadable[0], HasSubstr("a/broken.jpg"));
   EXPECT_THAT(result.unreadable[1], HasSubstr("b/empty.png: is empty"));
+  EXPECT_EQ(result.image.max_pixels, ImageOptions().max_pixels);
 }
 
 TEST_F(ImageFolders, progress_counts_every_picture) {

@@ -78,6 +78,9 @@ TEST(PictureStore, gives_the_same_picture_kept_or_read_again) {
   EXPECT_EQ(keeping.get(0).height, 45);
   EXPECT_EQ(keeping.get(1).width, 20);  // never made larger
   EXPECT_EQ(keeping.picture(0).label, 1);
+  ImageOptions small;
+  small.max_pixels = 1000;
+  EXPECT_ANY_THROW(PictureStore(pictures, 45, 0, small).get(0));  // 120 x 90
   std::filesystem::remove(folder.path() / "large.png");
   EXPECT_EQ(keeping.get(0).width, 60);
   EXPECT_ANY_THROW(reading.get(0));

@@ -77,7 +77,7 @@ at::Tensor worked_memory() {
 }
 
 class Attend : public test::OnCpuIsa {};
-INSTANTIATE_TEST_SUITE_P(All, Attend, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, Attend, test::every_cpu_isa(), test::cpu_isa_of);
 
 // "I love cats": scores .410 .325 .297, weights .356 .327 .318, context .450 .550.
 TEST_P(Attend, worked_example) {
@@ -180,7 +180,7 @@ TEST_P(AttendReference, agrees_on_views) {
   expect_near(got.weights, expected.weights, kAttendMaxError.of(dtype), "views");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttendReference, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, AttendReference, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
 
 TEST_P(Attend, large_scores_do_not_overflow) {
   const at::Tensor q = at::full({1, 1, 1, 1}, 3e4F), k = at::tensor({1.0F, 2.0F, -5.0F}).view({1, 1, 3, 1});

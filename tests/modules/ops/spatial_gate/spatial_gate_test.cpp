@@ -119,8 +119,8 @@ SpatialGateWeights random_weights(int64_t kernel, bool bias, Norm norm, at::Scal
 
 class SpatialGate : public test::OnCpuIsa {};
 class SpatialGateBackward : public test::OnCpuIsa {};
-INSTANTIATE_TEST_SUITE_P(All, SpatialGate, test::every_cpu_isa(), test::cpu_isa_of);
-INSTANTIATE_TEST_SUITE_P(All, SpatialGateBackward, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SpatialGate, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SpatialGateBackward, test::every_cpu_isa(), test::cpu_isa_of);
 
 // One cell, channels 1 and 3: maximum 3, mean 2; a = 2*3 - 2*2 - 2 + ln 3: gate 3/4.
 TEST_P(SpatialGate, known_numbers) {
@@ -204,8 +204,7 @@ TEST_P(SpatialGateReference, mix_zero_is_bit_equal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SpatialGateReference, test::every_dtype_and_cpu_isa(),
-                         test::dtype_and_cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SpatialGateReference, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
 
 TEST_P(SpatialGateBackward, agrees_with_central_differences) {
   torch::manual_seed(2);

@@ -45,7 +45,7 @@ struct Inputs {
 };
 
 class SqueezeExciteCpu : public test::OnDtypeAndCpuIsa {};
-INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteCpu, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SqueezeExciteCpu, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
 
 TEST_P(SqueezeExciteCpu, agrees_with_the_composed_room) {
   torch::manual_seed(1);
@@ -117,7 +117,7 @@ TEST_P(SqueezeExciteCpu, constant_huge_and_tiny_maps_give_finite_results) {
 }
 
 class SqueezeExciteHalf : public test::OnCpuIsa {};
-INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteHalf, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SqueezeExciteHalf, test::every_cpu_isa(), test::cpu_isa_of);
 
 // Each finite number of a 16-bit type as one cell: unchanged with mix 0, and rounded as LibTorch rounds.
 TEST_P(SqueezeExciteHalf, every_number_is_read_and_rounded_right) {

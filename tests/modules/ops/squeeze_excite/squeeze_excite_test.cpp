@@ -84,8 +84,8 @@ SqueezeExciteWeights random_weights(int64_t C, int64_t R, bool bias, at::ScalarT
 
 class SqueezeExcite : public test::OnCpuIsa {};
 class SqueezeExciteBackward : public test::OnCpuIsa {};
-INSTANTIATE_TEST_SUITE_P(All, SqueezeExcite, test::every_cpu_isa(), test::cpu_isa_of);
-INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteBackward, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SqueezeExcite, test::every_cpu_isa(), test::cpu_isa_of);
+INSTANTIATE_TEST_SUITE_P(, SqueezeExciteBackward, test::every_cpu_isa(), test::cpu_isa_of);
 
 // Two channels, means 2 and 4, one hidden unit 0.5*2 + 0.25*4 - 1 = 1, logits ln 3 and -ln 3: gates 3/4 and
 // 1/4.
@@ -173,7 +173,7 @@ TEST_P(SqueezeExciteReference, mix_zero_is_bit_equal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SqueezeExciteReference, test::every_dtype_and_cpu_isa(),
+INSTANTIATE_TEST_SUITE_P(, SqueezeExciteReference, test::every_dtype_and_cpu_isa(),
                          test::dtype_and_cpu_isa_of);
 
 TEST_P(SqueezeExcite, half_is_summed_in_float) {

@@ -57,7 +57,8 @@ class InsertProgram : public ::testing::Test {
   static std::string modules() { return fmt::format("{}", fmt::join(block_names(), ", ")); }
   static std::string options_of_se() {
     std::vector<std::string> names;
-    for (const OptionDescription& option : describe_blocks().at(0).options) names.push_back(option.name);
+    const BlockDescription se = describe_blocks().at(0);
+    for (const OptionDescription& option : se.options) names.push_back(option.name);
     return fmt::format("{}", fmt::join(names, ", "));
   }
   std::string out() const { return folder_.path() / "out.safetensors"; }
@@ -187,8 +188,8 @@ TEST_F(InsertProgram, mistakes_are_one_line) {
          "[insert] expected a pattern such as \"layer[34].*.attn\"; got \"layer[4.*\": [ without ]");
   expect({"--at", "*.attn", "--module", "cbm"},
          "[spec] unknown module \"cbm\"; did you mean \"cbam\"? known: " + modules());
-  expect({"--at", "*.attn", "--module", "se(bais=false)"},
-         "[se] unknown option \"bais\"; did you mean \"bias\"? known: " + options_of_se());
+  expect({"--at", "*.attn", "--module", "se(reductoin=8)"},
+         "[se] unknown option \"reductoin\"; did you mean \"reduction\"? known: " + options_of_se());
   expect({"--at", "*.attn", "--module", "cbam(kernel=4)"}, "[cbam] expected kernel odd, >= 1; got kernel 4");
 }
 

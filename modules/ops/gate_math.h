@@ -53,8 +53,8 @@ GAZE_HOST_DEVICE static inline T gate_lowest(bool relu) {
   return relu ? T(0) : -T(INFINITY);
 }
 
-// The end of a residual block (tail.h), for numbers and for vectors of them; keeps a NaN. residual 0 where
-// there is none.
+// The end of a residual block (tail.h), for numbers and for vectors of them; keeps a NaN. residual -0
+// where there is none: + 0 would make 0 of -0.
 template <typename T>
 GAZE_HOST_DEVICE static inline T gate_tail(T y, T residual, T lowest) {
   const T sum = y + residual;

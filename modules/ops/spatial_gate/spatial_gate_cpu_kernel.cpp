@@ -225,7 +225,7 @@ class SpatialGate {
                                  : factors         ? load(factors + i, part)
                                                    : all_lanes(A(1));
         const Lanes<A> cell = p_.channels_last ? of_row : load(gate + i, part);
-        const Lanes<A> added = kResidual ? load(residual + i, part) : Lanes<A>{};
+        const Lanes<A> added = kResidual ? load(residual + i, part) : all_lanes(-A(0));
         store_output<kStream>(static_cast<T*>(p_.output) + at + i,
                               spatial_gate_output(load(x_ + at + i, part), channel, cell, added, lowest),
                               part);

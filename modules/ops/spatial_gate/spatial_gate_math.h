@@ -20,7 +20,7 @@ GAZE_HOST_DEVICE static inline T spatial_gate_logit(T normed, T scale, T shift) 
 }
 
 // output = relu((x · channel gate) · gate + residual), for numbers and for vectors of them; lowest is
-// gate_lowest(relu), channel gate 1 and residual 0 where there are none.
+// gate_lowest(relu), channel gate 1 and residual -0 where there are none.
 template <typename T>
 GAZE_HOST_DEVICE static inline T spatial_gate_output(T x, T channel_gate, T gate, T residual, T lowest) {
   return gate_tail((x * channel_gate) * gate, residual, lowest);

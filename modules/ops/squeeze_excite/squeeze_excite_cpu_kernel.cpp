@@ -182,7 +182,7 @@ class SqueezeExcite {
       const Lanes<A> of_row = all_lanes(p_.channels_last ? A(0) : gate[row]);
       for_lanes<A>(length, [&](int64_t i, auto part) {
         const Lanes<A> factor = p_.channels_last ? load(gate + i, part) : of_row;
-        const Lanes<A> added = kResidual ? load(residual + i, part) : Lanes<A>{};
+        const Lanes<A> added = kResidual ? load(residual + i, part) : all_lanes(-A(0));
         store_output<kStream>(
             output + i, squeeze_excite_output(load(x + i, part), factor, added, all_lanes(lowest)), part);
       });

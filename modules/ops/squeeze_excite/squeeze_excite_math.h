@@ -18,7 +18,7 @@ GAZE_HOST_DEVICE static inline T squeeze_excite_grad_hidden(T grad, T hidden) {
 }
 
 // output = relu(x · gate + residual), for numbers and for vectors of them; lowest is gate_lowest(relu),
-// residual 0 where there is none.
+// residual -0 where there is none.
 template <typename T>
 GAZE_HOST_DEVICE static inline T squeeze_excite_output(T x, T gate, T residual, T lowest) {
   return gate_tail(x * gate, residual, lowest);

@@ -24,9 +24,9 @@ bool is_resnet(const std::string& backbone) {
   return starts_with(backbone, "resne") || starts_with(backbone, "wide_resnet");
 }
 
+// Those of basic blocks have a ReLU before SE there, which is another network.
 const std::vector<std::string>& caffe_born() {
-  static const std::vector<std::string> names = {"resnet18",  "resnet34",  "resnet50",
-                                                 "resnet101", "resnet152", "resnext50_32x4d"};
+  static const std::vector<std::string> names = {"resnet50", "resnet101", "resnet152", "resnext50_32x4d"};
   return names;
 }
 
@@ -123,8 +123,7 @@ Target timm_target(const NetworkDescription& network, const TimmAttention& atten
   if (ceil_pool || stride_in_conv1) {
     const auto& names = caffe_born();
     const bool named = std::find(names.begin(), names.end(), network.backbone) != names.end();
-    const bool wants_stride = network.backbone != "resnet18" && network.backbone != "resnet34" &&
-                              network.backbone != "resnext50_32x4d";
+    const bool wants_stride = network.backbone != "resnext50_32x4d";
     check_that(
         named && ceil_pool && stride_in_conv1 == wants_stride && attention.caffe &&
             dilate == std::array<bool, 3>{},

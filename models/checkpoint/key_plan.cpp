@@ -202,9 +202,11 @@ class Planner {
     check_that(ecosystems_.size() <= 1, "key_map", "names of one ecosystem",
                fmt::format("those of {}", fmt::join(ecosystems_, " and ")));
     if (!ecosystems_.empty()) plan_.ecosystem = *ecosystems_.begin();
+    check_that(!caffe || shape.bottleneck, "key_map", "bottlenecks in a network with a layer0",
+               "basic blocks, whose branch timm ends with a ReLU before SE");
     if (caffe) {  // as Caffe built them
       plan_.options["ceil_pool"] = true;
-      if (shape.bottleneck && shape.groups == 1) plan_.options["stride_in_conv1"] = true;
+      if (shape.groups == 1) plan_.options["stride_in_conv1"] = true;
       if (plan_.ecosystem.empty()) plan_.ecosystem = "Cadene";
     }
     if (plan_.ecosystem.empty()) plan_.ecosystem = "torchvision";

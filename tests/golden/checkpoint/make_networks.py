@@ -9,6 +9,7 @@ import importlib
 import json
 import pathlib
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -130,8 +131,10 @@ def main():
     if len(sys.argv) > 1:
         sys.path.insert(0, sys.argv[1])
         module = importlib.import_module("MODELS.model_resnet")
+        commit = subprocess.run(["git", "-C", sys.argv[1], "rev-parse", "--short", "HEAD"], check=True, text=True,
+                                capture_output=True).stdout.strip()
         for depth in (18, 50):  # the last pool is 7x7: 224x224 only
-            golden(f"authors_cbam_resnet{depth}", "github.com/Jongchan/attention-module 459efad",
+            golden(f"authors_cbam_resnet{depth}", f"github.com/Jongchan/attention-module {commit}",
                    module.ResidualNet("ImageNet", depth, 1000, "CBAM"), CROPS[:1], prefix="module.")
 
 

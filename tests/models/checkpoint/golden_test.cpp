@@ -35,6 +35,17 @@ TEST(GoldenCheckpoints, FormatIsToldByContent) {
   EXPECT_EQ(format_of("legacy_plain.pth"), CheckpointFormat::torch_legacy);
 }
 
+TEST(GoldenCheckpoints, NamesOfFilesDoNotMatter) {
+  test::TemporaryFolder folder;
+  for (const char* file : {"zip_wrapped.pth", "legacy_wrapped.pth"}) {
+    const std::filesystem::path renamed = folder.path() / "model_best.pth.tar";
+    test::write_file(renamed, test::file_content(golden_checkpoints() / file));
+    const nlohmann::json expected = expected_checkpoints();
+    test::expect_state(read_state_dict(renamed),
+                       expected["states"][expected["files"][file].get<std::string>()]);
+  }
+}
+
 TEST(GoldenCheckpoints, SharedStoragesAreSharedAgain) {
   for (const char* file : {"zip_views.pth", "legacy_views.pth"}) {
     SCOPED_TRACE(file);

@@ -120,9 +120,11 @@ TEST(PlanKeys, CaffeBornNetworks) {
   expect_move(deep, "layer0.bn1.running_mean", "bn1.running_mean", Change::none);
   expect_move(deep, "last_linear.bias", "fc.bias", Change::none);
   expect_move(deep, "layer1.2.se_module.fc2.bias", "layer1.2.attn.0.fc2.bias", Change::none);
-  // A basic block has no 1x1 to stride in.
-  EXPECT_EQ(plan_keys(tensors_of("timm_legacy_seresnet18")).options,
-            json({{"classes", 1000}, {"ceil_pool", true}}));
+  // Its basic blocks compute something else.
+  EXPECT_THROWS_WITH(
+      plan_keys(tensors_of("timm_legacy_seresnet18")), ArgumentError,
+      "[key_map] expected bottlenecks in a network with a layer0; got basic blocks, whose branch "
+      "timm ends with a ReLU before SE");
 }
 
 TEST(PlanKeys, PrefixesAndProfilersCounters) {
@@ -154,6 +156,10 @@ TEST(PlanKeys, SaysWhatItDoesNotKnow) {
   expect_error(se, {"layer1.0.se.bn.weight"},
                "the tensors of a resnet18; got also layer1.0.se.bn.weight (a norm inside SE)");
   expect_error(se, {"layer1.0.eca.conv.weight"}, "names of one ecosystem; got those of ECANet and timm");
+  expect_error(se, {"fc.1.weight"},
+               "the tensors of a resnet18; got also fc.1.weight (a head or a gate of other layers)");
+  expect_error(se, {"layer1.0.se.fc1.weight_orig"},
+               "the tensors of a resnet18; got also layer1.0.se.fc1.weight_orig");
   expect_error(se, {"rpn.weight"}, "the tensors of a resnet18; got also rpn.weight");
   expect_error(
       se, {"layer1.0.attn.0.fc1.weight"},

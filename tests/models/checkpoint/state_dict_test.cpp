@@ -39,11 +39,13 @@ TEST(LoadStateDict, ConvertsTypesAndCopiesViews) {
   StateDict state = golden_state();
   state["0.weight"] = state["0.weight"].to(at::kHalf).to(at::kDouble);
   state["2.weight"] = state["2.weight"].t().contiguous().t();
+  state["1.weight"] = state["1.weight"].to(at::kBFloat16);
   load_state_dict(*net, state);
   const StateDict own = state_dict(*net);
   EXPECT_EQ(own.at("0.weight").scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(own.at("0.weight").to(at::kDouble), state["0.weight"]));
   EXPECT_TRUE(at::equal(own.at("2.weight"), state["2.weight"]));
+  EXPECT_TRUE(at::equal(own.at("1.weight"), state["1.weight"].to(at::kFloat)));
 }
 
 TEST(LoadStateDict, CounterOfBatchesMayBeAbsent) {

@@ -69,9 +69,10 @@ std::vector<Number> numbers_of(const std::string& name) {
   return numbers;
 }
 
-Element bracket_element(std::string inside, const PatternError& error) {
+// What stands between [ and ]; within a number, behind one of its digits, a range is one of digits.
+Element bracket_element(std::string inside, bool within_number, const PatternError& error) {
   static const std::regex range("(-?[0-9]+)-(-?[0-9]+)|(-[0-9]+)");
-  if (std::smatch match; std::regex_match(inside, match, range)) {
+  if (std::smatch match; !within_number && std::regex_match(inside, match, range)) {
     const auto first = whole_number(match[match[3].matched ? 3 : 1].str());
     const auto last = whole_number(match[match[3].matched ? 3 : 2].str());
     if (!first || !last) error.fail("a number too large");
@@ -106,12 +107,13 @@ std::vector<Element> parse(const std::string& text, const PatternError& error) {
       elements.push_back({Element::Kind::any_one, "", 0, 0});
     } else if (c == '[') {
       const size_t close = text.find(']', i);
-      elements.push_back(bracket_element(text.substr(i + 1, close - i - 1), error));
+      elements.push_back(
+          bracket_element(text.substr(i + 1, close - i - 1), i > 0 && is_digit(text[i - 1]), error));
       i = close;
     } else if (c == '-' && i + 1 < text.size() && is_digit(text[i + 1])) {
       size_t end = i + 1;
       while (end < text.size() && is_digit(text[end])) ++end;
-      elements.push_back(bracket_element(text.substr(i, end - i), error));
+      elements.push_back(bracket_element(text.substr(i, end - i), false, error));
       i = end - 1;
     } else {
       elements.push_back({Element::Kind::letter, std::string(1, c), 0, 0});

@@ -22,6 +22,7 @@ struct NameList {
 //   [34]     one of these; [!34] none of them     {a,b}   either; so do commas outside of braces
 //   [2-12]   a whole number from 2 to 12          -1      the largest number that a name has in this place,
 //   [-3--1]  the last three                       -2      the one before
+//   1[2-5]   behind a digit, one of these digits
 //
 // Throws ArgumentError for a pattern that is not one, and where one of the alternatives matches nothing, with
 // the names nearest to it.

@@ -43,6 +43,7 @@ TEST(NamePattern, sets_and_ranges) {
   EXPECT_EQ(found("layer2.[1-2].attn"), "layer2.1.attn layer2.2.attn");
   EXPECT_EQ(found("layer2.[2-12].attn"), "layer2.2.attn layer2.10.attn") << "whole numbers";
   EXPECT_EQ(found("layer2.*[0-1].attn"), "layer2.0.attn layer2.1.attn") << "10 is no 0";
+  EXPECT_EQ(found("layer2.1[0-5].attn"), "layer2.10.attn") << "digits behind a digit";
 }
 
 TEST(NamePattern, negative_numbers_count_from_the_largest) {

@@ -223,7 +223,7 @@ struct SqueezeExciteScale {
       auto residual = pack;
       if (has_residual) residual = t.template load<N>(p.residual, offset);
       for (int e = 0; e < N; ++e) {
-        const A added = has_residual ? static_cast<A>(residual.at[e]) : A(0);
+        const A added = has_residual ? static_cast<A>(residual.at[e]) : -A(0);  // keeps the sign of a zero
         const A y =
             squeeze_excite_output(static_cast<A>(pack.at[e]), gate[Walk::channel_of(e)], added, lowest);
         pack.at[e] = y;

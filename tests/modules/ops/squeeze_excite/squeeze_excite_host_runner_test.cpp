@@ -251,10 +251,13 @@ TYPED_TEST(SqueezeExciteHostRunner, every_order_of_threads_leaves_the_same_bits)
 TYPED_TEST(SqueezeExciteHostRunner, mix_zero_is_bit_equal) {
   for (const bool last : {false, true}) {
     Case in = random_case({2, 8, 5, 3, 2}, c10::CppTypeToScalarType<TypeParam>::value, last, true);
+    in.x[0][0][0][0].fill_(-0.0);  // keeps its sign
     in.mix = at::zeros({}, in.x.options());
     in.residual = at::Tensor();
     in.relu = false;
-    EXPECT_TRUE(at::equal(std::get<0>(HostSqueezeExcite<TypeParam>(in, {64, 8}).forward()), in.x));
+    const at::Tensor output = std::get<0>(HostSqueezeExcite<TypeParam>(in, {64, 8}).forward());
+    EXPECT_TRUE(at::equal(output, in.x));
+    EXPECT_TRUE(at::equal(output.signbit(), in.x.signbit()));
   }
 }
 

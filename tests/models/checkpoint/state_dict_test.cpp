@@ -71,6 +71,17 @@ TEST(LoadStateDict, ChangesNothingUnlessAllFits) {
   for (const auto& [name, tensor] : state_dict(*net)) EXPECT_TRUE(at::equal(tensor, before[name])) << name;
 }
 
+TEST(LoadStateDict, StrictRefusesWhatIsOnlyMissingOrOnlyUnexpected) {
+  torch::nn::Sequential net = network();
+  const std::string start = "[load_state_dict] expected the tensors of the module; got others\n";
+  StateDict state = golden_state();
+  state.erase("0.bias");
+  EXPECT_THROWS_WITH(load_state_dict(*net, state), ArgumentError, start + "missing (1): 0.bias");
+  state = golden_state();
+  state["extra"] = at::zeros({1});
+  EXPECT_THROWS_WITH(load_state_dict(*net, state), ArgumentError, start + "unexpected (1): extra");
+}
+
 TEST(LoadStateDict, AllowMissingReports) {
   torch::nn::Sequential net = network();
   StateDict state = golden_state();

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/backbone/efficientnet_lite.h"
-#include "models/backbone/insert.h"
 #include "models/backbone/resnet.h"
 #include "modules/core/check.h"
 
@@ -57,15 +56,6 @@ torch::Tensor Backbone::forward(const torch::Tensor& x) {
 torch::Tensor Backbone::class_evidence(const torch::Tensor& x) {
   const torch::Tensor cells = stages(x).back().value.permute({0, 2, 3, 1});  // [B, h, w, C]
   return classify(cells).permute({0, 3, 1, 2});                              // [B, K, h, w]
-}
-
-std::vector<std::string> Backbone::fill(const std::string& pattern, const std::string& spec, Init init) {
-  InsertOptions options;
-  options.init = init;
-  std::vector<std::string> names;
-  for (const InsertedBlock& block : insert(*this, pattern, spec, options).inserted)
-    if (names.empty() || names.back() != block.slot) names.push_back(block.slot);
-  return names;
 }
 
 std::vector<std::string> backbone_names() {

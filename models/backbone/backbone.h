@@ -61,9 +61,6 @@ class Backbone : public torch::nn::Module {
   // what the next stage gets: behind the slot between.L.
   virtual std::vector<Slot> slots() = 0;
 
-  // insert() of insert.h, returning the slots' names.
-  std::vector<std::string> fill(const std::string& pattern, const std::string& spec, Init init);
-
   // Cells along an axis of an input of that many pixels, where two cells are `step` pixels apart.
   virtual int64_t cells(int64_t pixels, int64_t step) const { return (pixels + step - 1) / step; }
 

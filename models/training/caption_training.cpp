@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "models/backbone/backbone.h"
+#include "models/backbone/insert.h"
 #include "models/backbone/name_pattern.h"
 #include "models/captioner/captioner.h"
 #include "models/checkpoint/state_dict.h"
@@ -224,7 +225,7 @@ class CaptionRun {
   }
 
   void slot_stage(bool resumed) {
-    backbone_->fill(recipe_.slots, recipe_.module, Init::identity);
+    insert(*backbone_, recipe_.slots, recipe_.module);
     slots_filled_ = true;
     backbone_->eval();
     for (auto& parameter : decoder_->parameters()) parameter.set_requires_grad(true);

@@ -41,7 +41,7 @@ struct Sum {
       sums[t.thread() + (bug == Bug::shared_off_by_one ? 1 : 0)] = in[own];
     }
     for (int half = kThreads / 2; half >= 1; half /= 2) {
-      if (bug != Bug::missing_barrier) t.sync(), barrier_line = __LINE__;
+      if (bug != Bug::missing_barrier) barrier_line = __LINE__, t.sync();
       if (t.thread() < half) sums[t.thread()] += sums[t.thread() + half];
     }
     if (bug == Bug::two_barriers) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "apps/gaze/command.h"
-#include "models/backbone/load_backbone.h"
+#include "apps/gaze/network_source.h"
 #include "models/captioner/captioner.h"
 #include "models/image/image.h"
 #include "modules/core/error.h"
@@ -21,8 +21,7 @@ constexpr int64_t kBatchPixels = 64'000'000;  // a batch is captioned before mor
 
 struct CaptionCommand {
   std::vector<std::string> paths;
-  std::filesystem::path model, weights;
-  std::string backbone;
+  NetworkSource source;
   models::SearchOptions search;
   models::ImageOptions image;
   int64_t batch = 8;
@@ -42,9 +41,7 @@ void check(const CaptionCommand& command) {
     throw UsageError(fmt::format("--best {}: expected 1..{}, the captions that --beam {} keeps",
                                  command.search.best, command.search.beam, command.search.beam));
   }
-  if (command.backbone.empty() != command.weights.empty()) {
-    throw UsageError("--backbone and --weights go together: the network's name and the file of its weights");
-  }
+  check_own(command.source);
 }
 
 Turn read(const std::filesystem::path& path, const models::ImageOptions& options) {
@@ -105,10 +102,7 @@ int caption(const CaptionCommand& command) {
   if (pictures.empty()) {
     throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
   }
-  models::Captioner captioner = models::Captioner::load(
-      command.model.empty() ? bundled_model("lite0-cbam-caption.safetensors") : command.model);
-  if (!command.backbone.empty())
-    captioner.use_backbone(models::load_backbone(command.backbone, command.weights));
+  models::Captioner captioner = load_captioner(command.source);
 
   int64_t failed = 0, pixels = 0;
   std::vector<Turn> turns;
@@ -136,10 +130,7 @@ void add_caption(CLI::App& app, Run& run) {
       "--backbone and\n"
       "--weights the bundled decoder reads the class evidence of your own network (1000 ImageNet classes).");
   sub->add_option("pictures", command->paths, "pictures, or folders of them")->required();
-  sub->add_option("--model", command->model, "caption model; the bundled one unless given");
-  sub->add_option("--backbone", command->backbone, "your own network's name; needs --weights")
-      ->check(CLI::IsMember(models::backbone_names()));
-  sub->add_option("--weights", command->weights, "your own network's weights: .pth or .safetensors");
+  add_captioner_options(*sub, command->source);
   sub->add_option("--beam", command->search.beam, "captions the search keeps at each word; 1 is greedy")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

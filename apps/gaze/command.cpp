@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command
-      .add_option("--device", options.device, "auto or cpu (cuda needs a build with the preset cuda-release)")
+      .add_option("--device", options.device,
+                  "auto or cpu; the CUDA ops of the preset cuda-release are for programs of your own so far")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads to use; 0 is one a core")
       ->check(CLI::NonNegativeNumber)
@@ -31,7 +32,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 void apply(const CommonOptions& options) {
   if (options.device != "auto" && options.device != "cpu") {
     throw UsageError(fmt::format(
-        "--device {}: this build has cpu only; the preset cuda-release builds for CUDA", options.device));
+        "--device {}: this program computes on the cpu; the CUDA ops of the preset cuda-release are for "
+        "programs of your own so far",
+        options.device));
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   torch::manual_seed(options.seed);

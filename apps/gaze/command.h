@@ -22,13 +22,13 @@ class UsageError : public std::runtime_error {
 using Run = std::function<int()>;
 
 struct CommonOptions {
-  std::string device = "auto";  // auto|cpu; cuda asks for the cuda build
+  std::string device = "auto";  // auto|cpu
   int threads = 0;              // 0: as many as cores
   uint64_t seed = 1;
 };
 // Adds --device, --threads, --seed to a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& options);
-// Sets threads and seed; throws UsageError for a device this build has not.
+// Sets threads and seed; throws UsageError for a device the program does not compute on.
 void apply(const CommonOptions& options);
 
 // Files as they are, folders searched for pictures by extension (recursively, sorted). A path that does not

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "apps/gaze/command.h"
-#include "apps/gaze/number_text.h"
 #include "models/backbone/load_backbone.h"
 #include "models/checkpoint/export_keys.h"
 #include "models/checkpoint/key_map.h"
@@ -15,6 +14,7 @@
 #include "models/checkpoint/safetensors.h"
 #include "models/image/preprocess.h"
 #include "modules/core/error.h"
+#include "modules/core/number_text.h"
 
 namespace gaze::apps {
 namespace {

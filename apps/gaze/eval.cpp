@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/gaze/command.h"
+#include "apps/gaze/network_source.h"
 #include "apps/gaze/progress.h"
 #include "apps/gaze/scene_options.h"
 #include "apps/gaze/scene_tally.h"
@@ -39,11 +40,6 @@ struct EvalPhotographs : EvalCommand {
   models::DataFolders folders;
 };
 
-models::Captioner load_captioner(const EvalCommand& command) {
-  return models::Captioner::load(command.model.empty() ? bundled_model("lite0-cbam-caption.safetensors")
-                                                       : command.model);
-}
-
 // A share as "61.2 %", or "-".
 std::string percent(const json& share) {
   return share.is_null() ? "-" : fmt::format("{:.1f} %", 100 * share.get<double>());
@@ -68,7 +64,7 @@ void print_lines(const std::vector<json>& lines, bool as_json) {
 int eval_scenes(const EvalScenes& command) {
   const models::SceneOptions options = scene_options(command.scenes, command.common.seed);
   apply(command.common);
-  models::Captioner captioner = load_captioner(command);
+  models::Captioner captioner = load_captioner({command.model, "", ""});
   std::optional<models::SceneFolder> folder;
   std::optional<models::SceneComposer> composer;
   if (!command.data.empty()) {
@@ -121,7 +117,7 @@ bool names_one_of(const models::Caption& caption, const std::vector<std::string>
 
 int eval_photographs(const EvalPhotographs& command) {
   apply(command.common);
-  models::Captioner captioner = load_captioner(command);
+  models::Captioner captioner = load_captioner({command.model, "", ""});
   int64_t all = 0, right = 0, missing = 0;
   for (const models::Photograph& photograph : models::photograph_table()) {
     if (photograph.role != "test") continue;

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
-#include "apps/gaze/number_text.h"
 #include "models/checkpoint/dtypes.h"
 #include "models/checkpoint/summary.h"
 #include "models/image/image.h"
+#include "modules/core/number_text.h"
 
 namespace gaze::apps {
 namespace {

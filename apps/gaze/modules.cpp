@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
-#include "apps/gaze/number_text.h"
 #include "modules/attention/registry.h"
+#include "modules/core/number_text.h"
 
 namespace gaze::apps {
 namespace {

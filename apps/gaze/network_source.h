@@ -9,6 +9,7 @@
 
 #include "apps/gaze/command.h"
 #include "models/backbone/backbone.h"
+#include "models/captioner/captioner.h"
 #include "models/checkpoint/model_file.h"
 
 namespace gaze::apps {
@@ -19,8 +20,16 @@ struct NetworkSource {
 };
 // Adds --model, --backbone, --weights.
 void add_network_options(CLI::App& command, NetworkSource& source);
+// Throws UsageError unless --backbone and --weights are given together, or neither.
+void check_own(const NetworkSource& source);
 // Throws UsageError unless exactly one of the two is given.
 void check(const NetworkSource& source);
+
+// Adds the same for a captioner: the bundled model without --model, and a person's own network in it.
+void add_captioner_options(CLI::App& command, NetworkSource& source);
+// The caption model's file. Throws FileError where the bundled one is not found.
+std::filesystem::path captioner_file(const NetworkSource& source);
+models::Captioner load_captioner(const NetworkSource& source);
 
 struct LoadedNetwork {
   std::shared_ptr<models::Backbone> network;

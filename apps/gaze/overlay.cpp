@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
+#include "apps/gaze/network_source.h"
 #include "apps/gaze/overlay_files.h"
-#include "models/backbone/load_backbone.h"
 #include "models/captioner/captioner.h"
 #include "models/image/image.h"
 #include "models/overlay/output_names.h"
@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 struct OverlayCommand {
   std::vector<std::string> paths;
-  fs::path out, model, weights;
-  std::string backbone;
+  fs::path out;
+  NetworkSource source;
   std::vector<std::string> maps = {"cross"};
   models::SearchOptions search;
   models::ImageOptions image;
@@ -33,12 +33,6 @@ struct OverlayCommand {
   bool no_legend = false, json = false;
   CommonOptions common;
 };
-
-void check(const OverlayCommand& command) {
-  if (command.backbone.empty() != command.weights.empty()) {
-    throw UsageError("--backbone and --weights go together: the network's name and the file of its weights");
-  }
-}
 
 bool wants(const OverlayCommand& command, const std::string& maps) {
   return std::find(command.maps.begin(), command.maps.end(), maps) != command.maps.end();
@@ -79,25 +73,20 @@ OverlayRun describe(const OverlayCommand& command, const fs::path& model_file) {
                  {"beam", command.search.beam},
                  {"max_words", command.search.max_words},
                  {"length_penalty", command.search.length_penalty},
-                 {"backbone", command.backbone},
-                 {"weights", command.weights.string()}};
+                 {"backbone", command.source.backbone},
+                 {"weights", command.source.weights.string()}};
   return run;
 }
 
 int overlay(const OverlayCommand& command) {
-  check(command);
+  check_own(command.source);
   apply(command.common);
   const std::vector<fs::path> pictures = expand_pictures(command.paths);
   if (pictures.empty()) {
     throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
   }
-  const fs::path model_file =
-      command.model.empty() ? bundled_model("lite0-cbam-caption.safetensors") : command.model;
-  models::Captioner captioner = models::Captioner::load(model_file);
-  if (!command.backbone.empty()) {
-    captioner.use_backbone(models::load_backbone(command.backbone, command.weights));
-  }
-  const OverlayRun run = describe(command, model_file);
+  models::Captioner captioner = load_captioner(command.source);
+  const OverlayRun run = describe(command, captioner_file(command.source));
   const std::vector<fs::path> folders = models::picture_folders(pictures);
 
   size_t failed = 0;
@@ -177,9 +166,7 @@ void add_overlay(CLI::App& app, Run& run) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"cross", "cbam"}).description(""))
       ->capture_default_str();
-  sub->add_option("--model", command->model, "caption model; the bundled one unless given");
-  sub->add_option("--backbone", command->backbone, "your own network's name, e.g. resnet50; needs --weights");
-  sub->add_option("--weights", command->weights, "your own network's weights: .pth or .safetensors");
+  add_captioner_options(*sub, command->source);
   sub->add_option("--beam", command->search.beam, "captions the search keeps at each word; 1 is greedy")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

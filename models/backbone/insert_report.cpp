@@ -7,17 +7,10 @@
 
 #include "models/backbone/insert.h"
 #include "modules/core/check.h"
+#include "modules/core/number_text.h"
 
 namespace gaze::models {
 namespace {
-
-// 25557032 -> "25,557,032"
-std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  const size_t sign = number < 0 ? 1 : 0;
-  for (size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, ",");
-  return text;
-}
 
 std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");

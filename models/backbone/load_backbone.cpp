@@ -5,9 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "models/backbone/insert.h"
 #include "models/checkpoint/key_map.h"
+#include "modules/attention/registry.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -54,13 +56,18 @@ std::optional<MappedNetwork> recognised(const StateDict& state) {
 
 // {"layer4.2.attn": "se"}. The file has no weights for the layers that filled slots stand in for.
 void fill_slots(Backbone& network, const std::map<std::string, std::string>& specs) {
-  InsertOptions options;
-  options.init = Init::paper;
+  std::vector<Slot> slots = network.slots();
+  std::map<std::string, Slot> by_name;
+  for (const Slot& slot : slots) by_name.emplace(slot->full_name(), slot);
   for (const auto& [name, spec] : specs) {
-    check_that(name.find_first_of("*?[]{},-") == std::string::npos, "backbone", "the name of a slot", name);
-    insert(network, name, spec, options);
+    const auto found = by_name.find(name);
+    check_that(found != by_name.end(), "backbone", "the name of a slot", name);
+    std::vector<std::shared_ptr<AttentionBlock>> blocks;
+    for (const BlockSpec& one : parse_block_specs(spec))
+      blocks.push_back(make_block(one, found->second->place(), Init::paper));
+    found->second->set(std::move(blocks));
   }
-  for (Slot& slot : network.slots()) slot->lose_layer();
+  for (Slot& slot : slots) slot->lose_layer();
 }
 
 std::shared_ptr<Backbone> load_mapped(const MappedNetwork& mapped) {

@@ -1,16 +1,14 @@
 #include "models/data/class_folders.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "models/data/for_each_index.h"
 #include "models/data/scenes.h"
 #include "modules/core/error.h"
 
@@ -58,31 +56,24 @@ SceneComposer composer_of(const ClassFolderOptions& options, const std::string& 
 }
 
 void write_all(const std::vector<Job>& jobs, int64_t threads, const SceneProgress& progress) {
-  std::atomic<size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto work = [&](bool tells) {
-    try {
-      for (size_t i = next++; i < jobs.size(); i = next++) {
-        save_image(jobs[i].composer->compose(jobs[i].index).image, jobs[i].file);
-        if (tells && progress) progress(static_cast<int64_t>(i) + 1, static_cast<int64_t>(jobs.size()));
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-      next = jobs.size();
-    }
+  const auto count = static_cast<int64_t>(jobs.size());
+  const auto write = [&](int64_t i) {
+    const Job& job = jobs[static_cast<size_t>(i)];
+    save_image(job.composer->compose(job.index).image, job.file);
   };
-  std::vector<std::thread> others;
-  for (int64_t t = 1; t < threads; ++t) others.emplace_back(work, false);
-  work(true);
-  for (std::thread& thread : others) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  for_each_index(count, threads, write, [&](int64_t done) {
+    if (progress) progress(done, count);
+  });
+}
+
+// Beside `folder`, under a name that is nobody's.
+fs::path unfinished(const fs::path& folder) {
+  return folder.parent_path() / fmt::format(".{}.part-{}", folder.filename().string(), ::getpid());
 }
 
 }  // namespace
 
-void write_class_folders(const ClassFolderOptions& options, const fs::path& folder,
+void write_class_folders(const ClassFolderOptions& options, const fs::path& out,
                          const SceneProgress& progress) {
   const auto validated =
       static_cast<int64_t>(std::llround(options.val_share * static_cast<double>(options.count)));
@@ -93,13 +84,13 @@ void write_class_folders(const ClassFolderOptions& options, const fs::path& fold
   }
   const std::vector<std::string> nouns =
       options.nouns.empty() ? commonest_nouns(options.classes) : options.nouns;
+  const fs::path folder = out.has_filename() ? out : out.parent_path();
   if (fs::exists(folder))
     throw FileError(folder.string(), "is already there", "choose another folder, or delete this one");
 
-  // Written beside it under another name: what is there is whole.
-  const fs::path part = folder.string() + ".part";
+  // Renamed at the end: what is there is whole.
+  const fs::path part = unfinished(folder);
   std::error_code failed;
-  fs::remove_all(part, failed);
   std::vector<SceneComposer> composers;
   std::vector<Job> jobs;
   composers.reserve(2 * nouns.size());

@@ -4,12 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "models/data/for_each_index.h"
 #include "models/data/random.h"
 #include "models/image/picture_files.h"
 #include "modules/core/error.h"
@@ -73,22 +72,18 @@ std::vector<LabelledPicture> pictures_in(const fs::path& folder, const std::vect
 std::vector<std::optional<std::string>> problems_of(const std::vector<LabelledPicture>& pictures,
                                                     const ImageFolderOptions& options,
                                                     const std::function<void(int64_t, int64_t)>& progress) {
+  const auto count = static_cast<int64_t>(pictures.size());
   std::vector<std::optional<std::string>> problems(pictures.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&](bool tells) {
-    for (size_t i = next++; i < pictures.size(); i = next++) {
-      try {
-        load_image(pictures[i].file, options.image);
-      } catch (const std::exception& error) {
-        problems[i] = error.what();
-      }
-      if (tells && progress) progress(static_cast<int64_t>(i) + 1, static_cast<int64_t>(pictures.size()));
+  const auto read = [&](int64_t i) {
+    try {
+      load_image(pictures[static_cast<size_t>(i)].file, options.image);
+    } catch (const std::exception& error) {
+      problems[static_cast<size_t>(i)] = error.what();
     }
   };
-  std::vector<std::thread> threads;
-  for (int64_t t = 1; t < options.threads; ++t) threads.emplace_back(work, false);
-  work(true);
-  for (std::thread& thread : threads) thread.join();
+  for_each_index(count, options.threads, read, [&](int64_t done) {
+    if (progress) progress(done, count);
+  });
   return problems;
 }
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "models/data/for_each_index.h"
 #include "models/data/mask_rle.h"
 #include "modules/core/atomic_file.h"
 #include "modules/core/error.h"
@@ -140,26 +140,12 @@ void write_coco(const std::vector<json>& scenes, const json& options, const fs::
 std::vector<json> make_scenes(const SceneComposer& composer, const SceneFileOptions& options, int64_t first,
                               int64_t last, const fs::path& folder) {
   std::vector<json> made(static_cast<size_t>(last - first));
-  std::vector<std::exception_ptr> failures(static_cast<size_t>(options.threads));
-  std::vector<std::thread> threads;
-  for (int64_t t = 0; t < options.threads; ++t) {
-    threads.emplace_back([&, t] {
-      try {
-        for (int64_t i = first + t; i < last; i += options.threads) {
-          const Scene scene = composer.compose(static_cast<uint64_t>(i));
-          const std::string name = fmt::format("images/{:06}.{}", i + 1, options.format);
-          save_image(scene.image, folder / name);
-          made[static_cast<size_t>(i - first)] = scene_json(scene, name);
-        }
-      } catch (...) {
-        failures[static_cast<size_t>(t)] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  for_each_index(last - first, options.threads, [&](int64_t i) {
+    const Scene scene = composer.compose(static_cast<uint64_t>(first + i));
+    const std::string name = fmt::format("images/{:06}.{}", first + i + 1, options.format);
+    save_image(scene.image, folder / name);
+    made[static_cast<size_t>(i)] = scene_json(scene, name);
+  });
   return made;
 }
 

@@ -5,10 +5,10 @@
 
 namespace gaze::detail {
 
-// A hidden unit after its ReLU, from the layer's sum with bias.
+// A hidden unit after its ReLU, from the layer's sum with bias; keeps a NaN.
 template <typename T>
 GAZE_HOST_DEVICE static inline T squeeze_excite_hidden(T sum) {
-  return sum > T(0) ? sum : T(0);
+  return sum < T(0) ? T(0) : sum;
 }
 
 // Through that ReLU, from the unit's value after it.

@@ -52,6 +52,16 @@ TEST_F(ClassFolders, hold_scenes_of_their_noun) {
   }
 }
 
+TEST_F(ClassFolders, leave_their_neighbours_alone) {
+  const fs::path neighbour = folder_.path() / "out.part";
+  fs::create_directories(neighbour / "mine");
+  options_.count = 2;
+  options_.val_share = 0.5;
+  write_class_folders(options_, out() / "");  // as in --out out/
+  EXPECT_TRUE(fs::exists(out() / "train" / "apple" / "001.jpg"));
+  EXPECT_TRUE(fs::exists(neighbour / "mine"));
+}
+
 TEST_F(ClassFolders, without_nouns_are_those_with_most_stamps) {
   options_.nouns.clear();
   options_.classes = 3;

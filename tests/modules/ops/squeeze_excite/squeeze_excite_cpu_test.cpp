@@ -21,9 +21,10 @@ struct Map {
 };
 
 // One below, at and above the lanes; several pieces of 64 KB; several groups of 4 MB; planes of several
-// blocks.
-constexpr Map kMaps[] = {{2, 15, 3, 3}, {2, 16, 4, 4},   {3, 17, 3, 11}, {1, 33, 1, 1},
-                         {5, 8, 7, 9},  {2, 64, 17, 31}, {3, 130, 9, 9}, {3, 24, 150, 151}};
+// blocks; rows of a page and layers of two parts; an output that goes past the cache.
+constexpr Map kMaps[] = {{2, 15, 3, 3},   {2, 16, 4, 4},   {3, 17, 3, 11}, {1, 33, 1, 1},
+                         {5, 8, 7, 9},    {2, 64, 17, 31}, {3, 130, 9, 9}, {3, 24, 150, 151},
+                         {2, 1030, 3, 5}, {4, 64, 96, 96}};
 
 struct Inputs {
   at::Tensor x, w1, b1, w2, b2, mix, residual, grad_output, grad_gate;
@@ -78,6 +79,19 @@ TEST_P(SqueezeExciteCpu, agrees_with_the_composed_room) {
         }
       }
     }
+  }
+}
+
+TEST_P(SqueezeExciteCpu, a_nan_is_not_lost) {
+  torch::manual_seed(4);
+  for (const bool last : {false, true}) {
+    Inputs in({2, 17, 3, 5}, dtype(), last);
+    in.x[1][3][2][4].fill_(std::nan(""));
+    const auto [output, gate] =
+        detail::call_squeeze_excite(in.x, in.w1, in.b1, in.w2, in.b2, in.mix, {}, last, true, false);
+    EXPECT_TRUE(gate[0].isfinite().all().item<bool>());
+    EXPECT_TRUE(gate[1].isnan().all().item<bool>());
+    EXPECT_TRUE(output[1].isnan().all().item<bool>());
   }
 }
 

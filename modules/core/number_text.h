@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-namespace gaze::apps {
+namespace gaze {
 
 std::string grouped(int64_t number);     // 25557032 -> "25,557,032"
 std::string bytes_text(uint64_t bytes);  // 3800 -> "3.8 kB"
 
-}  // namespace gaze::apps
+}  // namespace gaze

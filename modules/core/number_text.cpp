@@ -1,13 +1,13 @@
-#include "apps/gaze/number_text.h"
+#include "modules/core/number_text.h"
 
 #include <fmt/format.h>
 
-namespace gaze::apps {
+namespace gaze {
 
 std::string grouped(int64_t number) {
   std::string text = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), ",");
+  const size_t sign = number < 0 ? 1 : 0;
+  for (size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, ",");
   return text;
 }
 
@@ -17,4 +17,4 @@ std::string bytes_text(uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-}  // namespace gaze::apps
+}  // namespace gaze

@@ -29,6 +29,10 @@ struct CaptionRecipe {
   int64_t width = 256, heads = 8, layers = 2, feed_forward = 1024, max_tokens = 24;
   double dropout = 0.1;
 
+  // first and second stage: added to the class evidence's logits, its standard deviation 0 to this: a cell's
+  // own in the first, a scene's own in the second, there by cell and by patch
+  double noise = 1.0;
+
   // first stage: the extra classes of the evidence, on cells whose owner is known (see caption_batch.h)
   int64_t noun_steps = 1500;
   int64_t noun_batch = 512;  // cells
@@ -36,8 +40,6 @@ struct CaptionRecipe {
   double noun_dropout = 0.3;  // of the logits they are read from
 
   // second stage: the decoder alone, on the frozen network's class evidence
-  double noise =
-      1.0;  // added to its logits: standard deviation 0 to this, a scene each, by cell and by patch
   int64_t epochs = 20;
   int64_t batch = 32;
   double lr = 1e-3;

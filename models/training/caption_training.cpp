@@ -181,9 +181,12 @@ class CaptionRun {
              owners.push_back(train_.records[scenes[i]].cells[cells[i]]);
            }
            const torch::Tensor logits =
-               train_.evidence->get(torch::tensor(batch_scenes), torch::tensor(batch_cells));  // [B, K]
+               train_.evidence->get(torch::tensor(batch_scenes), torch::tensor(batch_cells))
+                   .unsqueeze(1);  // [B, 1, K]
            const torch::Tensor groups =
-               decoder_->group_sums(decoder_->with_extra(logits.unsqueeze(1), recipe_.noun_dropout))
+               decoder_
+                   ->group_sums(decoder_->with_extra(roughened(logits, 1, recipe_.noise, draw),
+                                                     recipe_.noun_dropout))
                    .squeeze(1);  // [B, G]
            return owner_loss(groups, torch::tensor(owners)).mean();
          });

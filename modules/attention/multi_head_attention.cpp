@@ -1,6 +1,5 @@
 #include "modules/attention/multi_head_attention.h"
 
-#include <ATen/ExpandUtils.h>
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -32,24 +31,13 @@ MultiHeadAttentionOptions checked(MultiHeadAttentionOptions options, const std::
   return options;
 }
 
-// One mask as the op takes it. `scores` is [B, N, T, S].
-torch::Tensor joined(const AttentionMask& mask, const std::array<int64_t, 4>& scores,
-                     const std::string& called) {
-  const auto& [pairs, padding] = mask;
-  if (!padding.defined()) return pairs;  // the op checks it
-  check_shape(padding, "key_padding", {{"B", scores[0]}, {"S", scores[3]}}, called);
+// [B, S], true where a key may be looked at.
+torch::Tensor keys_to_see(const torch::Tensor& padding, int64_t B, int64_t S, const std::string& called) {
+  if (!padding.defined()) return {};
+  check_shape(padding, "key_padding", {{"B", B}, {"S", S}}, called);
   check_that(padding.scalar_type() == torch::kBool, called, "key_padding bool",
              fmt::format("key_padding {}", c10::toString(padding.scalar_type())));
-  const torch::Tensor hidden = padding.unsqueeze(1).unsqueeze(1);  // [B, 1, 1, S]
-  if (!pairs.defined()) return hidden.logical_not();
-  if (!at::is_expandable_to(pairs.sizes(), scores)) {
-    check_that(false, called, fmt::format("mask broadcastable to [B, N, T, S] = {}", shape_text(scores)),
-               fmt::format("mask {}", shape_text(pairs.sizes())));
-  }
-  if (pairs.is_floating_point()) return pairs.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  check_that(pairs.scalar_type() == torch::kBool, called, "mask bool or floating",
-             fmt::format("mask {}", c10::toString(pairs.scalar_type())));
-  return pairs.logical_and(hidden.logical_not());
+  return padding.logical_not();
 }
 
 }  // namespace
@@ -112,28 +100,26 @@ AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const 
                                               const AttentionMask& mask, AttentionWeights weights,
                                               const char* map) {
   MapRecorder* const recorder = MapRecorder::current();
-  const bool drop = is_training() && options_.dropout > 0;
   ops::AttendOptions how;
   how.causal = options_.causal;
-  how.weights = drop ? AttentionWeights::per_head : weights;
+  how.weights = weights;
   if (recorder != nullptr && how.weights == AttentionWeights::none) how.weights = AttentionWeights::head_mean;
-
-  const std::array<int64_t, 4> scores{query.size(0), options_.heads, query.size(1), memory.keys.size(2)};
-  ops::Attended attended = ops::attend(split_heads(query_->forward(query)), memory.keys, memory.values,
-                                       joined(mask, scores, called_), how);
-  if (drop) {
-    const torch::Tensor kept = torch::dropout(attended.weights, options_.dropout, true);   // [B, N, T, S]
-    attended.output = torch::matmul(kept.to(memory.values.scalar_type()), memory.values);  // [B, N, T, D/N]
+  how.key_mask = keys_to_see(mask.key_padding, query.size(0), memory.keys.size(2), called_);
+  if (is_training() && options_.dropout > 0) {
+    how.dropout = options_.dropout;
+    how.seed = torch::randint(std::numeric_limits<int64_t>::max(), {1}, torch::kLong).item<int64_t>();
   }
+
+  const ops::Attended attended =
+      ops::attend(split_heads(query_->forward(query)), memory.keys, memory.values, mask.pairs, how);
   const torch::Tensor together = attended.output.transpose(1, 2).flatten(2);  // [B, T, D]
   AttendedTokens result{out_->forward(together), {}};                         // [B, T, query_width]
-  if (weights == AttentionWeights::per_head) result.weights = attended.weights;
-  if (weights != AttentionWeights::head_mean && recorder == nullptr) return result;
+  if (weights != AttentionWeights::none) result.weights = attended.weights;
+  if (recorder == nullptr) return result;
   const torch::Tensor mean = how.weights == AttentionWeights::per_head
                                  ? attended.weights.mean(1)  // [B, T, S]
                                  : attended.weights;
-  if (weights == AttentionWeights::head_mean) result.weights = mean;
-  if (recorder != nullptr) recorder->file(map, AttentionMap::Kind::token, mean);
+  recorder->file(map, AttentionMap::Kind::token, mean);
   return result;
 }
 

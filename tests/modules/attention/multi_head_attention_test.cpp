@@ -250,10 +250,10 @@ TEST(MultiHeadAttentionErrors, name_what_was_expected_and_what_came) {
   EXPECT_THROWS_WITH(attention->forward(q, k, v, {{}, torch::zeros({2, 4})}), ArgumentError,
                      "[multi_head_attention] expected key_padding bool; got key_padding Float");
   EXPECT_THROWS_WITH(attention->forward(q, k, v, {torch::zeros({3, 3}), padding}), ArgumentError,
-                     "[multi_head_attention] expected mask broadcastable to [B, N, T, S] = [2, 2, 3, 4]; got "
+                     "[attend] expected mask broadcastable to [B, N, T, S] = [2, 2, 3, 4]; got "
                      "mask [3, 3]");
   EXPECT_THROWS_WITH(attention->forward(q, k, v, {torch::zeros({3, 4}, torch::kLong), padding}),
-                     ArgumentError, "[multi_head_attention] expected mask bool or floating; got mask Long");
+                     ArgumentError, "[attend] expected mask bool or floating; got mask Long");
 }
 
 TEST(MultiHeadAttentionErrors, tensors_of_torch_that_do_not_fit) {

@@ -10,8 +10,8 @@
 #include "modules/core/error.h"
 #include "modules/ops/attend/attend_rooms.h"
 #include "modules/ops/optional_tensor.h"
+#include "tests/modules/ops/attend/attend_reference.h"
 #include "tests/support/cpu_isas.h"
-#include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
 #include "tests/support/throws_with.h"
 
@@ -22,51 +22,15 @@ using ops::Attended;
 using ops::AttendOptions;
 using ops::AttendWeights;
 using ops::kAttendMaxError;
+using test::attend_reference;
 using test::expect_near;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using test::kInfinity;
 
 AttendOptions with_weights(bool causal = false) {
   AttendOptions options;
   options.weights = AttendWeights::per_head;
   options.causal = causal;
   return options;
-}
-
-// The formula, a scalar at a time. `mask` is undefined, bool or floating.
-Attended reference(const at::Tensor& q_any, const at::Tensor& k_any, const at::Tensor& v_any,
-                   const at::Tensor& mask, double scale, bool causal) {
-  const at::Tensor q = q_any.to(at::kDouble), k = k_any.to(at::kDouble), v = v_any.to(at::kDouble);
-  const int64_t B = q.size(0), N = q.size(1), T = q.size(2), S = k.size(2), D = q.size(3), V = v.size(3);
-  at::Tensor added = at::zeros({B, N, T, S}, at::kDouble);
-  if (mask.defined() && mask.scalar_type() == at::kBool)
-    added = added.masked_fill(mask.logical_not(), -kInfinity);
-  if (mask.defined() && mask.scalar_type() != at::kBool) added = added + mask.to(at::kDouble);
-  Attended result{at::zeros({B, N, T, V}, at::kDouble), at::zeros({B, N, T, S}, at::kDouble)};
-  const auto q_at = q.accessor<double, 4>(), k_at = k.accessor<double, 4>(), v_at = v.accessor<double, 4>();
-  const auto added_at = added.accessor<double, 4>();
-  auto output_at = result.output.accessor<double, 4>(), weights_at = result.weights.accessor<double, 4>();
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t n = 0; n < N; ++n)
-      for (int64_t t = 0; t < T; ++t) {
-        std::vector<double> scores(S);
-        double largest = -kInfinity, sum = 0;
-        for (int64_t s = 0; s < S; ++s) {
-          double dot = 0;
-          for (int64_t d = 0; d < D; ++d) dot += q_at[b][n][t][d] * k_at[b][n][s][d];
-          scores[s] = dot * scale + added_at[b][n][t][s];
-          if (causal && s > t + S - T) scores[s] = -kInfinity;
-          largest = std::max(largest, scores[s]);
-        }
-        if (largest == -kInfinity) continue;
-        for (int64_t s = 0; s < S; ++s) sum += std::exp(scores[s] - largest);
-        for (int64_t s = 0; s < S; ++s) {
-          const double weight = std::exp(scores[s] - largest) / sum;
-          weights_at[b][n][t][s] = weight;
-          for (int64_t d = 0; d < V; ++d) output_at[b][n][t][d] += weight * v_at[b][n][s][d];
-        }
-      }
-  return result;
 }
 
 at::Tensor worked_query() {
@@ -111,6 +75,41 @@ struct Shape {
   int64_t B, N, T, S, D, V;
 };
 
+// -inf belongs to queries without a key, on both sides.
+void expect_log_sums(const at::Tensor& got, const at::Tensor& expected, double bound,
+                     const std::string& context) {
+  const at::Tensor empty = at::isinf(expected);
+  EXPECT_TRUE(at::equal(at::isinf(got), empty)) << context;
+  expect_near(got.masked_fill(empty, 0), expected.masked_fill(empty, 0), bound, context);
+}
+
+// Everything but output and weights, whose tests stand beside.
+void expect_statistics(const Attended& got, const Attended& expected, double bound,
+                       const std::string& context) {
+  expect_log_sums(got.log_sum_exp, expected.log_sum_exp, bound, context + ", log-sum-exp");
+  expect_near(got.key_sums, expected.key_sums, bound, context + ", key sums");
+  expect_near(got.entropy, expected.entropy, bound, context + ", entropy");
+}
+
+// The door of the composed room, which has no kernel to hide behind.
+Attended composed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
+                  const AttendOptions& o) {
+  const bool added = mask.defined() && mask.is_floating_point();
+  const detail::AttendInputs in{q,
+                                k,
+                                v,
+                                detail::given(added ? at::Tensor() : mask),
+                                detail::given(added ? mask : o.bias),
+                                detail::given(o.key_mask),
+                                detail::given(o.relative),
+                                detail::given(o.row_bias),
+                                detail::given(o.column_bias)};
+  const auto [output, log_sum_exp, weights, key_sums, entropy] =
+      detail::attend_composed(in, {o.scale, o.causal, o.relative_inside, o.dropout, o.seed},
+                              {o.weights, o.rows, o.key_sums, o.entropy});
+  return {output, weights, log_sum_exp, key_sums, entropy};
+}
+
 class AttendReference : public test::OnDtypeAndCpuIsa {};
 
 TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
@@ -139,7 +138,9 @@ TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
         const std::string context = fmt::format("{}, B {} N {} T {} S {} D {} V {}, causal {}", name, z.B,
                                                 z.N, z.T, z.S, z.D, z.V, causal);
         const Attended got = ops::attend(q, k, v, mask, with_weights(causal));
-        const Attended expected = reference(q, k, v, mask, 1 / std::sqrt(double(z.D)), causal);
+        AttendOptions all = with_weights(causal);
+        all.key_sums = all.entropy = true;
+        const Attended expected = attend_reference(q, k, v, mask, all);
         EXPECT_EQ(got.output.scalar_type(), dtype);
         EXPECT_EQ(got.weights.scalar_type(), map_dtype);
         expect_near(got.output, expected.output, bound, context);
@@ -151,17 +152,12 @@ TEST_P(AttendReference, agrees_over_awkward_shapes_and_masks) {
         EXPECT_TRUE(at::equal(bare.output, got.output)) << context;
         const Attended mean = ops::attend(q, k, v, mask, {std::nullopt, causal, AttendWeights::head_mean});
         expect_near(mean.weights, expected.weights.mean(1), bound, context);
-        const auto [composed, composed_weights, composed_log_sum_exp] =
-            detail::attend_composed(q, k, v, detail::given(mask), std::nullopt, causal, 1);
-        expect_near(composed, expected.output, bound, context + ", composed");
-        expect_near(composed_weights, expected.weights, bound, context + ", composed");
-        const auto log_sum_exp =
-            std::get<2>(detail::call_attend(q, k, v, detail::given(mask), std::nullopt, causal, 0));
-        const at::Tensor empty_rows = at::isinf(composed_log_sum_exp);
-        EXPECT_TRUE(at::equal(at::isinf(log_sum_exp), empty_rows)) << context;
-        expect_near(log_sum_exp.masked_fill(empty_rows, 0), composed_log_sum_exp.masked_fill(empty_rows, 0),
-                    bound, context);
         EXPECT_TRUE(at::equal(mean.output, got.output)) << context;
+        expect_statistics(ops::attend(q, k, v, mask, all), expected, bound, context);
+        const Attended plain = composed(q, k, v, mask, all);
+        expect_near(plain.output, expected.output, bound, context + ", composed");
+        expect_near(plain.weights, expected.weights, bound, context + ", composed");
+        expect_statistics(plain, expected, bound, context + ", composed");
       }
     }
   }
@@ -175,9 +171,103 @@ TEST_P(AttendReference, agrees_on_views) {
   const at::Tensor k = at::randn({1, 3, 6, 8}).to(dtype).slice(3, 0, 8, 2).expand({2, 3, 6, 4});
   const at::Tensor v = at::randn({2, 3, 4, 6}).to(dtype).transpose(2, 3);  // [2, 3, 6, 4]
   const Attended got = ops::attend(q, k, v, {}, with_weights());
-  const Attended expected = reference(q, k, v, {}, 0.5, false);
+  const Attended expected = attend_reference(q, k, v, {});
   expect_near(got.output, expected.output, kAttendMaxError.of(dtype), "views");
   expect_near(got.weights, expected.weights, kAttendMaxError.of(dtype), "views");
+}
+
+// Every mask and bias alone and with every other: 2^6 combinations, and causal.
+TEST_P(AttendReference, combines_masks_and_biases) {
+  const at::ScalarType dtype = this->dtype();
+  const double bound = kAttendMaxError.of(dtype);
+  torch::manual_seed(11);
+  for (const Shape& z : {Shape{2, 3, 5, 6, 3, 4}, Shape{1, 2, 1, 6, 4, 2}, Shape{1, 1, 9, 36, 8, 8}}) {
+    const at::Tensor q = at::randn({z.B, z.N, z.T, z.D}).to(dtype),
+                     k = at::randn({z.B, z.N, z.S, z.D}).to(dtype),
+                     v = at::randn({z.B, z.N, z.S, z.V}).to(dtype);
+    for (int choice = 0; choice < 128; ++choice) {
+      AttendOptions o = with_weights((choice & 64) != 0);
+      o.key_sums = o.entropy = true;
+      const at::Tensor mask = choice & 1 ? at::rand({z.N, z.T, z.S}) > 0.3 : at::Tensor();
+      if (choice & 2) o.bias = at::randn({z.B, 1, z.T, z.S}).to(dtype);
+      if (choice & 4) o.key_mask = at::rand({z.B, z.S}) > 0.3;
+      if (choice & 8) o.relative = at::randn({choice & 1 ? z.N : 1, 2 * 4 - 1}).to(dtype);
+      if (choice & 16) {
+        o.row_bias = at::randn({z.B, z.N, z.T, z.S / 3}).to(dtype);
+        o.column_bias = at::randn({z.N, 1, 3}).to(dtype).unsqueeze(0);
+      }
+      o.relative_inside = (choice & 32) != 0;
+      const Attended expected = attend_reference(q, k, v, mask, o);
+      const std::string context = fmt::format("choice {}, T {} S {}", choice, z.T, z.S);
+      for (const bool kernel : {true, false}) {
+        const Attended got = kernel ? ops::attend(q, k, v, mask, o) : composed(q, k, v, mask, o);
+        expect_near(got.output, expected.output, bound, context);
+        expect_near(got.weights, expected.weights, bound, context);
+        expect_statistics(got, expected, bound, context);
+        // What may not be looked at has exactly nothing; the rest sums to 1.
+        EXPECT_TRUE(at::equal(got.weights.masked_select(expected.weights == 0).abs().sum(),
+                              at::zeros({}, got.weights.options())));
+        const at::Tensor sums = got.weights.sum(3), full = at::isinf(expected.log_sum_exp).logical_not();
+        expect_near(sums, full.to(at::kDouble), 1e-6, context + ", rows sum to 1");
+      }
+    }
+  }
+}
+
+TEST_P(AttendReference, chosen_rows_are_those_of_all_weights) {
+  torch::manual_seed(12);
+  const at::Tensor q = at::randn({2, 3, 9, 4}).to(dtype()), k = at::randn({2, 3, 7, 4}).to(dtype());
+  const at::Tensor all = ops::attend(q, k, k, {}, with_weights()).weights;
+  AttendOptions o;
+  o.weights = AttendWeights::rows;
+  for (const std::vector<int64_t>& rows : {std::vector<int64_t>{8, 0, 5}, {3}, {}}) {
+    o.rows = rows;
+    const at::Tensor got = ops::attend(q, k, k, {}, o).weights;
+    EXPECT_TRUE(at::equal(got, all.index_select(2, at::tensor(rows, at::kLong))));
+    EXPECT_TRUE(at::allclose(composed(q, k, k, {}, o).weights, got, 1e-5, 1e-5));
+  }
+}
+
+// More keys than a tile of the kernel holds, and one key past it.
+TEST_P(AttendReference, joins_tiles) {
+  torch::manual_seed(13);
+  const double bound = kAttendMaxError.of(dtype());
+  for (const int64_t S : {4097, 8193}) {
+    const at::Tensor q = (at::randn({1, 2, 5, 3}) * 3).to(dtype()), k = at::randn({1, 2, S, 3}).to(dtype()),
+                     v = at::randn({1, 2, S, 2}).to(dtype());
+    for (const bool causal : {false, true}) {
+      AttendOptions o = with_weights(causal);
+      o.key_sums = o.entropy = true;
+      o.key_mask = at::rand({1, S}) > 0.2;
+      o.relative = at::randn({1, 2 * 2000 - 1}).to(dtype());
+      o.dropout = 0.25;
+      o.seed = 5;
+      // The largest scores come last, so that earlier tiles' sums shrink.
+      o.bias = at::arange(S).mul(4.0 / static_cast<double>(S));
+      const Attended expected = attend_reference(q, k, v, {}, o), got = ops::attend(q, k, v, {}, o);
+      const std::string context = fmt::format("S {}, causal {}", S, causal);
+      expect_near(got.output, expected.output, bound, context);
+      expect_near(got.weights, expected.weights, bound, context);
+      expect_statistics(got, expected, bound, context);
+    }
+  }
+}
+
+TEST_P(AttendReference, dropout_drops_its_share_and_the_same_everywhere) {
+  torch::manual_seed(14);
+  const at::Tensor q = at::randn({2, 3, 33, 4}).to(dtype()), k = at::randn({2, 3, 65, 4}).to(dtype()),
+                   v = at::randn({2, 3, 65, 5}).to(dtype());
+  const double bound = kAttendMaxError.of(dtype());
+  AttendOptions o = with_weights();
+  o.dropout = 0.3;
+  o.seed = 123456789012345;
+  const Attended got = ops::attend(q, k, v, {}, o);
+  expect_near(got.output, attend_reference(q, k, v, {}, o).output, bound, "kernel");
+  expect_near(composed(q, k, v, {}, o).output, got.output, bound, "composed");
+  EXPECT_TRUE(at::equal(got.weights, ops::attend(q, k, v, {}, with_weights()).weights));  // before dropout
+  EXPECT_TRUE(at::equal(ops::attend(q, k, v, {}, o).output, got.output));
+  o.seed += 1;
+  EXPECT_FALSE(at::equal(ops::attend(q, k, v, {}, o).output, got.output));
 }
 
 INSTANTIATE_TEST_SUITE_P(, AttendReference, test::every_dtype_and_cpu_isa(), test::dtype_and_cpu_isa_of);
@@ -187,6 +277,37 @@ TEST_P(Attend, large_scores_do_not_overflow) {
   const Attended got = ops::attend(q, k, k, {}, with_weights());
   EXPECT_TRUE(at::equal(got.weights.flatten(), at::tensor({0.0F, 1.0F, 0.0F})));
   EXPECT_EQ(got.output.item<float>(), 2.0F);
+}
+
+// With equal weights and the identity as values the output is the dropout itself.
+TEST_P(Attend, dropout_is_even_over_queries_keys_and_seeds) {
+  const int64_t S = 256;
+  AttendOptions o;
+  o.dropout = 0.2;
+  const at::Tensor q = at::zeros({1, 4, S, 1}), k = at::zeros({1, 4, S, 1});
+  const at::Tensor v = at::eye(S).expand({1, 4, S, S});
+  std::vector<at::Tensor> kept;
+  for (const int64_t seed : {0, 1, -7}) {
+    o.seed = seed;
+    const at::Tensor factors = ops::attend(q, k, v, {}, o).output * static_cast<double>(S);
+    EXPECT_TRUE(
+        factors.eq(0).logical_or(at::isclose(factors, at::full_like(factors, 1.25))).all().item<bool>());
+    kept.push_back(factors.gt(0).to(at::kDouble));
+  }
+  const auto near_share = [](const at::Tensor& share, double expected, double count) {
+    const double deviation = std::sqrt(expected * (1 - expected) / count);
+    EXPECT_LE((share - expected).abs().max().item<double>(), 5 * deviation);
+  };
+  for (const at::Tensor& x : kept) {
+    near_share(x.mean(), 0.8, 4.0 * S * S);
+    near_share(x.mean(at::IntArrayRef{0, 1, 2}), 0.8, 4.0 * S);                             // each key
+    near_share(x.mean(at::IntArrayRef{0, 1, 3}), 0.8, 4.0 * S);                             // each query
+    near_share((x.narrow(2, 0, S - 1) * x.narrow(2, 1, S - 1)).mean(), 0.64, 4.0 * S * S);  // neighbours
+    near_share((x.narrow(3, 0, S - 1) * x.narrow(3, 1, S - 1)).mean(), 0.64, 4.0 * S * S);
+    near_share((x.select(1, 0) * x.select(1, 1)).mean(), 0.64, 1.0 * S * S);
+  }
+  near_share((kept[0] * kept[1]).mean(), 0.64, 4.0 * S * S);
+  near_share((kept[0] * kept[2]).mean(), 0.64, 4.0 * S * S);
 }
 
 TEST_P(Attend, half_is_summed_in_float) {
@@ -207,109 +328,20 @@ TEST_P(Attend, causal_with_a_cache_sees_all_that_came_before) {
   }
 }
 
-TEST(AttendBackward, agrees_with_central_differences) {
-  torch::manual_seed(3);
-  const auto random = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble); };
-  const std::vector<at::Tensor> qkv{random({2, 2, 3, 3}), random({2, 2, 4, 3}), random({2, 2, 4, 2})};
-  const auto both = [](const Attended& got) { return std::vector<at::Tensor>{got.output, got.weights}; };
-  test::expect_gradients(
-      [&](const auto& in) { return both(ops::attend(in[0], in[1], in[2], {}, with_weights())); }, qkv,
-      "output and weights");
-  test::expect_gradients(
-      [&](const auto& in) { return std::vector<at::Tensor>{ops::attend(in[0], in[1], in[2]).output}; }, qkv,
-      "output alone");
-  test::expect_gradients(
-      [&](const auto& in) { return both(ops::attend(in[0], in[1], in[2], {}, with_weights(true))); }, qkv,
-      "causal");
-  at::Tensor mask = at::rand({2, 1, 3, 4}) > 0.4;
-  mask[0][0][1].fill_(false);
-  AttendOptions scaled = with_weights();
-  scaled.scale = 0.7;
-  test::expect_gradients([&](const auto& in) { return both(ops::attend(in[0], in[1], in[2], mask, scaled)); },
-                         qkv, "bool mask with an empty row");
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 2, 3, 4}, {1, 2, 1, 4}, {3, 4}, {4}}) {
-    std::vector<at::Tensor> inputs = qkv;
-    inputs.push_back(random(shape));
-    test::expect_gradients(
-        [&](const auto& in) { return both(ops::attend(in[0], in[1], in[2], in[3], with_weights())); }, inputs,
-        fmt::format("additive mask of {} dimensions", shape.size()));
-  }
-}
-
-TEST(AttendBackward, weights_alone_carry_gradient) {
-  torch::manual_seed(4);
-  const std::vector<at::Tensor> qk{at::randn({1, 2, 3, 2}, at::kDouble),
-                                   at::randn({1, 2, 4, 2}, at::kDouble)};
-  const at::Tensor v = at::randn({1, 2, 4, 2}, at::kDouble);
-  test::expect_gradients(
-      [&](const auto& in) {
-        return std::vector<at::Tensor>{ops::attend(in[0], in[1], v, {}, with_weights()).weights};
-      },
-      qk, "weights");
-  AttendOptions mean;
-  mean.weights = AttendWeights::head_mean;
-  test::expect_gradients(
-      [&](const auto& in) {
-        const Attended got = ops::attend(in[0], in[1], v, {}, mean);
-        return std::vector<at::Tensor>{got.output, got.weights};
-      },
-      qk, "output and mean over heads");
-}
-
-TEST(AttendBackward, a_masked_row_has_zero_gradient_not_nan) {
-  const at::Tensor q = at::randn({1, 1, 2, 3}).requires_grad_(true),
-                   k = at::randn({1, 1, 4, 3}).requires_grad_(true);
-  const at::Tensor v = at::randn({1, 1, 4, 3}).requires_grad_(true);
-  ops::attend(q, k, v, at::zeros({2, 4}, at::kBool)).output.sum().backward();
-  for (const at::Tensor& x : {q, k, v}) EXPECT_TRUE(at::equal(x.grad(), at::zeros_like(x)));
-}
-
-TEST(AttendBackward, half_types_follow_float) {
-  torch::manual_seed(5);
-  for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
-    std::vector<at::Tensor> narrow, wide;
-    for (int i = 0; i < 3; ++i) {
-      const at::Tensor x = at::randn({2, 2, 5, 4}).to(dtype);
-      narrow.push_back(x.clone().requires_grad_(true));
-      wide.push_back(x.to(at::kDouble).requires_grad_(true));
-    }
-    ops::attend(narrow[0], narrow[1], narrow[2]).output.sum().backward();
-    ops::attend(wide[0], wide[1], wide[2]).output.sum().backward();
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(narrow[i].grad().scalar_type(), dtype);
-      expect_near(narrow[i].grad(), wide[i].grad(), kAttendMaxError.of(dtype), c10::toString(dtype));
-    }
-  }
-}
-
-TEST(AttendBackward, is_deterministic) {
-  torch::manual_seed(6);
-  const at::Tensor q = at::randn({4, 8, 32, 16}).requires_grad_(true),
-                   k = at::randn({4, 8, 49, 16}).requires_grad_(true);
-  const auto gradients = [&] {
-    return torch::autograd::grad({ops::attend(q, k, k).output.square().sum()}, {q, k});
-  };
-  const auto first = gradients(), second = gradients();
-  EXPECT_TRUE(at::equal(first[0], second[0]) && at::equal(first[1], second[1]));
-}
-
-TEST(AttendBackward, twice_is_an_error_not_a_wrong_number) {
-  const at::Tensor q = at::randn({1, 1, 2, 2}).requires_grad_(true);
-  const auto first = torch::autograd::grad({ops::attend(q, q, q).output.sum()}, {q}, {}, true, true);
-  EXPECT_THROW(torch::autograd::grad({first[0].sum()}, {q}), std::exception);
-}
-
 TEST(AttendDispatcher, is_called_by_name) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gaze::attend", "");
   const at::Tensor q = at::randn({1, 2, 3, 4}), k = at::randn({1, 2, 5, 4}), v = at::randn({1, 2, 5, 2});
-  torch::jit::Stack stack{q, k, v, c10::IValue(), c10::IValue(), false, int64_t{1}};
+  torch::jit::Stack stack{q, k, v};
+  stack.insert(stack.end(), 6, c10::IValue());  // masks and biases
+  stack.insert(stack.end(), {c10::IValue(), false, false, 0.0, int64_t{0}, int64_t{1}, std::vector<int64_t>{},
+                             false, false});
   op.callBoxed(&stack);
-  ASSERT_EQ(stack.size(), 3U);
-  const Attended expected = reference(q, k, v, {}, 0.5, false);
+  ASSERT_EQ(stack.size(), 5U);
+  const Attended expected = attend_reference(q, k, v, {});
   expect_near(stack[0].toTensor(), expected.output, kAttendMaxError.float32, "output");
-  expect_near(stack[1].toTensor(), expected.weights, kAttendMaxError.float32, "weights");
+  expect_near(stack[2].toTensor(), expected.weights, kAttendMaxError.float32, "weights");
   const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * 0.5;
-  expect_near(stack[2].toTensor(), scores.logsumexp(3), 1e-6, "natural log-sum-exp");
+  expect_near(stack[1].toTensor(), scores.logsumexp(3), 1e-6, "natural log-sum-exp");
 }
 
 TEST(AttendDispatcher, meta_tensors_give_shapes) {
@@ -362,9 +394,50 @@ TEST(AttendErrors, name_what_was_expected_and_what_came) {
                      "[attend] expected mask broadcastable to [B, N, T, S] = [2, 3, 4, 6]; got mask [6, 4]");
   EXPECT_THROWS_WITH(ops::attend(q, k, v, at::empty({4, 6}, at::TensorOptions(at::kMeta))), ArgumentError,
                      "[attend] expected mask on cpu like q; got mask on meta");
-  EXPECT_THROWS_WITH(
-      detail::call_attend(q, k, v, {}, {}, false, 3), ArgumentError,
-      "[attend] expected weights 0 (none), 1 (per head) or 2 (mean over heads); got weights 3");
+  const auto weights_7 = static_cast<AttendWeights>(7);
+  EXPECT_THROWS_WITH(ops::attend(q, k, v, {}, {{}, false, weights_7}), ArgumentError,
+                     "[attend] expected weights 0 (none), 1 (per head), 2 (mean over heads) or 3 (rows); got "
+                     "weights 7");
+  AttendOptions o;
+  const auto expect_error = [&](const char* text) {
+    EXPECT_THROWS_WITH(ops::attend(q, k, v, {}, o), ArgumentError, text);
+    o = {};
+  };
+  o.bias = zeros({6, 4});
+  expect_error("[attend] expected bias broadcastable to [B, N, T, S] = [2, 3, 4, 6]; got bias [6, 4]");
+  o.bias = at::ones({4, 6}, at::kBool);
+  expect_error("[attend] expected bias float64, float32, bfloat16 or float16; got bias Bool");
+  o.key_mask = at::ones({2, 5}, at::kBool);
+  expect_error("[attend] expected key_mask [B=2, S=6]; got key_mask [2, 5]");
+  o.key_mask = at::ones({2, 6});
+  expect_error("[attend] expected key_mask bool; got key_mask Float");
+  o.relative = zeros({3, 6});
+  expect_error("[attend] expected relative [1 or N=3, 2L-1], an odd number of entries; got relative [3, 6]");
+  o.relative = zeros({2, 5});
+  expect_error("[attend] expected relative [1 or N=3, 2L-1], an odd number of entries; got relative [2, 5]");
+  o.row_bias = zeros({2, 3, 4, 2});
+  expect_error("[attend] expected row_bias and column_bias together; got row_bias alone");
+  o.row_bias = zeros({2, 3, 4, 2});
+  o.column_bias = zeros({2, 3, 4, 2});
+  expect_error("[attend] expected rows · columns = S = 6; got 2 · 2");
+  o.row_bias = zeros({3, 4, 2});
+  o.column_bias = zeros({2, 3, 4, 3});
+  expect_error("[attend] expected row_bias [B, N, T, rows]; got row_bias [3, 4, 2]");
+  o.row_bias = zeros({2, 3, 5, 2});
+  o.column_bias = zeros({2, 3, 4, 3});
+  expect_error(
+      "[attend] expected row_bias broadcastable to [B, N, T, rows] = [2, 3, 4, 2]; got row_bias [2, 3, 5, "
+      "2]");
+  o.dropout = 1;
+  expect_error("[attend] expected dropout in [0, 1); got dropout 1");
+  o.rows = {1};
+  expect_error("[attend] expected rows only with the weights of rows; got 1 rows");
+  o.weights = AttendWeights::rows;
+  o.rows = {4};
+  expect_error("[attend] expected rows in 0 .. 3; got row 4");
+  o.weights = AttendWeights::rows;
+  o.rows = {2, 2};
+  expect_error("[attend] expected each of rows once; got row 2 twice");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "modules/ops/attend/attend.h"
 #include "modules/ops/attend/attend_rooms.h"
+#include "tests/support/counting_allocator.h"
 #include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
@@ -208,6 +210,30 @@ TEST_P(AttendBackward, agrees_with_the_composed_room_on_large_shapes) {
     expect_near(std::get<1>(got), std::get<1>(expected), bound, context + " k");
     expect_near(std::get<2>(got), std::get<2>(expected), bound, context + " v");
   }
+}
+
+// Scores of 4096 queries and keys of 8 heads would be 512 MiB, and as much again for their gradients.
+TEST(AttendMemory, grows_with_queries_and_keys_not_with_their_product) {
+  torch::manual_seed(24);
+  test::CountingAllocator memory;
+  const auto random = [] { return at::randn({1, 8, 4096, 64}).requires_grad_(true); };
+  const at::Tensor q = random(), k = random(), v = random(), grad = at::randn({1, 8, 4096, 64});
+  AttendOptions o;
+  o.key_sums = true;
+  const auto above = [&](int64_t inputs_and_outputs, const char* pass) {
+    const double mebibytes = static_cast<double>(memory.peak() - inputs_and_outputs) / (1 << 20);
+    std::printf("attend %s: %.1f MiB above inputs and outputs\n", pass, mebibytes);
+    memory.reset_peak();
+    return mebibytes;
+  };
+  memory.reset_peak();
+  const Attended got = ops::attend(q, k, v, {}, o);
+  const double forward = above(memory.current(), "forward");
+  const auto grads =
+      torch::autograd::grad({got.output, got.key_sums}, {q, k, v}, {grad, at::ones({1, 8, 4096})});
+  const double backward = above(memory.current(), "backward");
+  EXPECT_GT(std::min(forward, backward), 0);
+  EXPECT_LE(std::max(forward, backward), 64);
 }
 
 }  // namespace

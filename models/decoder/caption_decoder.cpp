@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/decoder/positions.h"
 #include "models/decoder/vocabulary.h"
+#include "modules/attention/positions.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -127,15 +127,15 @@ CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& js
 
 void DecoderState::reorder(const torch::Tensor& rows) {
   const torch::Tensor pictures = pictures_of(rows, beam);
-  const int64_t count = layers.front().picture.keys.size(0);
+  const int64_t count = layers.front().memory.keys.size(0);
   const bool same_pictures =
       pictures.size(0) == count && pictures.equal(torch::arange(count, pictures.options()));
   for (LayerState& layer : layers) {
-    layer.words.keys = layer.words.keys.index_select(0, rows);
-    layer.words.values = layer.words.values.index_select(0, rows);
+    layer.tokens.keys = layer.tokens.keys.index_select(0, rows);
+    layer.tokens.values = layer.tokens.values.index_select(0, rows);
     if (same_pictures) continue;
-    layer.picture.keys = layer.picture.keys.index_select(0, pictures);
-    layer.picture.values = layer.picture.values.index_select(0, pictures);
+    layer.memory.keys = layer.memory.keys.index_select(0, pictures);
+    layer.memory.values = layer.memory.values.index_select(0, pictures);
   }
 }
 
@@ -166,8 +166,14 @@ CaptionDecoderImpl::CaptionDecoderImpl(const CaptionDecoderOptions& options) : o
   init::normal_(embedding_->weight, 0.0, 1.0 / std::sqrt(static_cast<double>(D)));
   dropout_ = register_module("dropout", Dropout(options_.dropout));
   ModuleList layers = register_module("layers", ModuleList());
+  TransformerLayerOptions layer;
+  layer.width = D;
+  layer.heads = options_.heads;
+  layer.feed_forward = options_.feed_forward;
+  layer.dropout = options_.dropout;
+  layer.activation = Activation::gelu;
   for (int64_t i = 0; i < options_.layers; ++i) {
-    layers_.emplace_back(D, options_.heads, options_.feed_forward, options_.dropout);
+    layers_.emplace_back(layer);
     layers->push_back(layers_.back());
     if (options_.copy) layers_.back()->start_copying();
   }
@@ -215,13 +221,13 @@ torch::Tensor CaptionDecoderImpl::embed_cells(const torch::Tensor& cells, int64_
     tokens = cells.to(named.scalar_type()).matmul(named);
   }
   tokens = visual_norm_(tokens);
-  return tokens + cell_positions(rows, cols, options_.width).to(tokens.options());
+  return tokens + grid_positions(rows, cols, options_.width).to(tokens.options());
 }
 
 torch::Tensor CaptionDecoderImpl::embed_words(const torch::Tensor& tokens, int64_t first) {
   const torch::Tensor words =
       embedding_(tokens) * std::sqrt(static_cast<double>(options_.width));  // [B, T, D]
-  return dropout_(words + word_positions(first, tokens.size(1), options_.width).to(words.options()));
+  return dropout_(words + sinusoidal_positions(first, tokens.size(1), options_.width).to(words.options()));
 }
 
 torch::Tensor CaptionDecoderImpl::logits(const torch::Tensor& x) {
@@ -234,7 +240,7 @@ torch::Tensor CaptionDecoderImpl::forward(const torch::Tensor& tokens, const tor
   check_that(tokens.size(1) <= options_.max_tokens, kOp,
              fmt::format("T <= max_tokens {}", options_.max_tokens), fmt::format("T {}", tokens.size(1)));
   torch::Tensor x = embed_words(tokens, 0);  // [B, T, D]
-  for (DecoderLayer& layer : layers_) x = layer(x, memory);
+  for (TransformerDecoderLayer& layer : layers_) x = layer(x, memory).output;
   return logits(x);  // [B, T, V]
 }
 
@@ -243,12 +249,13 @@ DecoderState CaptionDecoderImpl::begin(const torch::Tensor& memory, int64_t beam
   check_at_least(beam, 1, "beam");
   DecoderState state;
   state.beam = beam;
-  for (DecoderLayer& layer : layers_) state.layers.push_back(layer->begin(memory, memory.size(0) * beam));
+  for (TransformerDecoderLayer& layer : layers_)
+    state.layers.push_back(layer->begin(memory, memory.size(0) * beam));
   return state;
 }
 
 DecoderStep CaptionDecoderImpl::step(DecoderState& state, const torch::Tensor& tokens) {
-  check_shape(tokens, "tokens", {{"R", state.layers.front().words.keys.size(0)}}, kOp);
+  check_shape(tokens, "tokens", {{"R", state.layers.front().tokens.keys.size(0)}}, kOp);
   check_that(state.length < options_.max_tokens, kOp,
              fmt::format("at most max_tokens {} steps", options_.max_tokens), "one more");
   LayerStep at;

@@ -12,7 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "models/decoder/decoder_layer.h"
+#include "modules/attention/transformer.h"
 
 namespace gaze::models {
 
@@ -66,11 +66,11 @@ class CaptionDecoderImpl : public torch::nn::Module {
   explicit CaptionDecoderImpl(const CaptionDecoderOptions& options);
 
   // visual [B, K, h, w], K = visual_width -> visual tokens [B, h*w, D], row-major cells, any h and w:
-  //   evidence: LayerNorm(P g) + cell_positions, where g [G] are the sums over groups of
+  //   evidence: LayerNorm(P g) + grid_positions, where g [G] are the sums over groups of
   //             softmax([z; U (z - mean z) + c]), z the cell's K logits, U and c those of extra();
   //             P has no bias, its columns are learned (initial deviation 0.5) or, with group_words, the
   //             embeddings of the groups' words;
-  //   features: LayerNorm(P x) + cell_positions, x the cell's K features.
+  //   features: LayerNorm(P x) + grid_positions, x the cell's K features.
   // Throws ArgumentError for another shape.
   torch::Tensor embed_picture(const torch::Tensor& visual);
 
@@ -116,7 +116,7 @@ class CaptionDecoderImpl : public torch::nn::Module {
   torch::nn::LayerNorm visual_norm_{nullptr};
   torch::nn::Embedding embedding_{nullptr};
   torch::nn::Dropout dropout_{nullptr};
-  std::vector<DecoderLayer> layers_;
+  std::vector<TransformerDecoderLayer> layers_;
   torch::nn::Linear output_{nullptr};  // empty when tied
   torch::Tensor output_bias_;          // only when tied
 };

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/positions.h"
+#include "modules/attention/positions.h"
 #include "modules/core/error.h"
 #include "tests/support/throws_with.h"
 
@@ -95,7 +95,7 @@ TEST(CaptionDecoder, embeds_evidence_as_stated) {
     const torch::Tensor P = parameters["visual.weight"].to(torch::kDouble);
     const torch::Tensor scale = parameters["visual_norm.weight"].to(torch::kDouble);
     const torch::Tensor shift = parameters["visual_norm.bias"].to(torch::kDouble);
-    const torch::Tensor places = cell_positions(3, 2, 16).to(torch::kDouble);
+    const torch::Tensor places = grid_positions(3, 2, 16).to(torch::kDouble);
     for (int64_t b = 0; b < 2; ++b) {
       for (int64_t s = 0; s < 6; ++s) {
         std::vector<double> cell(9), projected(16, 0.0);
@@ -187,7 +187,7 @@ TEST(CaptionDecoder, cells_of_named_groups_are_their_words) {
   const torch::Tensor token = 0.5 * parameters["embedding.weight"][7] + 0.2 * parameters["nameless"][0] +
                               0.3 * parameters["embedding.weight"][9];
   const torch::Tensor expected =
-      (token - token.mean()) / (token.var(false) + 1e-5).sqrt() + cell_positions(1, 1, 16)[0];
+      (token - token.mean()) / (token.var(false) + 1e-5).sqrt() + grid_positions(1, 1, 16)[0];
   EXPECT_LT(distance(decoder->embed_cells(cells, 1, 1)[0][0], expected), 1e-5);
 }
 
@@ -241,7 +241,7 @@ TEST(CaptionDecoder, agrees_with_libtorch_s_transformer_decoder) {
   torch::NoGradGuard no_grad;
 
   torch::Tensor x = own["embedding.weight"].index_select(0, tokens.flatten()).view({3, 7, 16}) * 4 +
-                    word_positions(0, 7, 16);
+                    sinusoidal_positions(0, 7, 16);
   x = x.transpose(0, 1);  // [T, B, D]
   const torch::Tensor future = torch::full({7, 7}, -INFINITY).triu(1);
   for (int64_t i = 0; i < 2; ++i) {
@@ -334,9 +334,9 @@ TEST(CaptionDecoder, reorder_within_pictures_leaves_their_memory_alone) {
   CaptionDecoder decoder = make(small(), 13);
   DecoderState state = decoder->begin(torch::randn({2, 5, 16}), 2);
   decoder->step(state, torch::tensor({4, 5, 6, 7}));
-  const void* memory = state.layers[0].picture.keys.data_ptr();
+  const void* memory = state.layers[0].memory.keys.data_ptr();
   state.reorder(torch::tensor({1, 0, 2, 2}));
-  EXPECT_EQ(state.layers[0].picture.keys.data_ptr(), memory);
+  EXPECT_EQ(state.layers[0].memory.keys.data_ptr(), memory);
 }
 
 TEST(CaptionDecoder, any_grid_and_one_cell) {

@@ -1,0 +1,39 @@
+// Where tokens are: sinusoidal codes of places in a sequence and in a picture, learned ones, and biases of
+// distances.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+
+namespace gaze {
+
+// Vaswani et al. 2017: p[t, 2i] = sin(t / 10000^(2i/D)), p[t, 2i+1] = cos of the same, t = first, first + 1,
+// ...
+// -> [T, D] float32. Throws ArgumentError for an odd D.
+torch::Tensor sinusoidal_positions(int64_t first, int64_t length, int64_t width);
+
+// With y = (row + 0.5) / rows and x = (column + 0.5) / columns, and F = D/4 frequencies f_i = 8^(i/(F-1)) / 2
+// cycles a picture (from half a cycle to four):
+//   p = [sin(2 pi f_i y) | cos(2 pi f_i y) | sin(2 pi f_i x) | cos(2 pi f_i x)],  i = 0 .. F-1.
+// The coordinates are shares of the picture, so the same place has the same code on any grid.
+// -> [rows * columns, D] float32, row-major. Throws ArgumentError for a D that is no multiple of 4.
+torch::Tensor grid_positions(int64_t rows, int64_t columns, int64_t width);
+
+// A learned vector for each place (Gehring et al. 2017). x [B, T, D] -> x + weight[first .. first + T - 1];
+// throws ArgumentError for another width and for places behind the last. State key: weight [L, D], which
+// starts normal with deviation 0.02.
+class LearnedPositionsImpl : public torch::nn::Module {
+ public:
+  LearnedPositionsImpl(int64_t length, int64_t width);
+
+  torch::Tensor forward(const torch::Tensor& x, int64_t first = 0);
+  void pretty_print(std::ostream& stream) const override;
+
+ private:
+  torch::Tensor weight_;
+};
+TORCH_MODULE(LearnedPositions);
+
+}  // namespace gaze

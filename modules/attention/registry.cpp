@@ -5,6 +5,7 @@
 #include "modules/attention/cross.h"
 #include "modules/attention/eca.h"
 #include "modules/attention/mha.h"
+#include "modules/attention/nl.h"
 #include "modules/attention/sam.h"
 #include "modules/attention/se.h"
 #include "modules/core/check.h"
@@ -47,6 +48,7 @@ constexpr Entry kEntries[] = {
     entry<EcaImpl>(),
     entry<MhaImpl>(),
     entry<CrossImpl>(CrossImpl::from_spec),
+    entry<NlImpl>(),
 };
 
 }  // namespace

@@ -61,7 +61,8 @@ def row_geometry(f):
 
 def row_scenes(f):
     for objects, key, nouns, limit in (("1-1", "named", "noun right", 0.60), ("2-3", "nouns_right", "all nouns right, and no other", 0.35)):
-        result = f.run(f.gaze, "eval", "scenes", "--count", "1000", "--objects", objects, "--held-out", "0.5", "--seed", "7", "--json")
+        result = f.run(f.gaze, "eval", "scenes", "--count", "1000", "--objects", objects, "--held-out", "0.5", "--seed", "7", "--size", "448",
+                       "--json")  # the model's own input size
         lines = [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
         for held_out in (True, False):
             group = [entry for entry in lines if entry["held_out"] == held_out]

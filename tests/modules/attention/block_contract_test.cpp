@@ -35,6 +35,7 @@ const std::map<std::string, Sample>& samples() {
       {"cross",
        {"cross(memory=layer2, heads=2)",
         "cross(memory=layer2, heads=3, width=9, bias=false, init=identity)"}},
+      {"nl", {"nl(reduction=2)", "nl(reduction=3, scaled=true, pool=true, norm=false, init=identity)"}},
   };
   return samples;
 }

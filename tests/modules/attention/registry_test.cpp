@@ -14,7 +14,8 @@ std::string remade(const std::string& text, int64_t channels = 64) {
 }
 
 TEST(Registry, writes_specs_as_short_as_they_say_it_all) {
-  EXPECT_EQ(block_names(), (std::vector<std::string>{"se", "cbam", "cam", "sam", "eca", "mha", "cross"}));
+  EXPECT_EQ(block_names(),
+            (std::vector<std::string>{"se", "cbam", "cam", "sam", "eca", "mha", "cross", "nl"}));
   EXPECT_EQ(remade("se"), "se(reduction=16)");
   EXPECT_EQ(remade("se(hidden=4)"), "se(reduction=16)");
   EXPECT_EQ(remade("se(hidden=8, bias=false, init=identity)"),
@@ -31,6 +32,8 @@ TEST(Registry, writes_specs_as_short_as_they_say_it_all) {
   EXPECT_EQ(remade("eca", 256), "eca(kernel=5)");
   EXPECT_EQ(remade("mha"), "mha(heads=8)");
   EXPECT_EQ(remade("mha(width=64)"), "mha(heads=8)");
+  EXPECT_EQ(remade("nl"), "nl(reduction=2)");
+  EXPECT_EQ(remade("nl(pool=true, scaled=true)"), "nl(reduction=2, scaled=true, pool=true)");
   EXPECT_EQ(remade("cross(width=32, memory=layer2)"), "cross(memory=layer2, heads=8, width=32)");
 }
 
@@ -44,9 +47,9 @@ TEST(Registry, init_of_the_spec_wins) {
 TEST(Registry, errors_list_what_is_valid) {
   EXPECT_THROWS_WITH(
       remade("cbm"), ArgumentError,
-      "[spec] unknown module \"cbm\"; did you mean \"cbam\"? known: se, cbam, cam, sam, eca, mha, cross");
+      "[spec] unknown module \"cbm\"; did you mean \"cbam\"? known: se, cbam, cam, sam, eca, mha, cross, nl");
   EXPECT_THROWS_WITH(remade("transformer"), ArgumentError,
-                     "[spec] unknown module \"transformer\"; known: se, cbam, cam, sam, eca, mha, cross");
+                     "[spec] unknown module \"transformer\"; known: se, cbam, cam, sam, eca, mha, cross, nl");
   EXPECT_THROWS_WITH(remade("se(reductoin=8)"), ArgumentError,
                      "[se] unknown option \"reductoin\"; did you mean \"reduction\"? known: reduction, "
                      "divisor, hidden, bias, init");
@@ -85,6 +88,8 @@ TEST(Registry, values_that_do_not_fit_are_named) {
   EXPECT_THROWS_WITH(remade("mha(width=-8)"), ArgumentError, "[mha] expected width >= 1; got width -8");
   EXPECT_THROWS_WITH(remade("mha", 12), ArgumentError,
                      "[mha] expected heads that divide width 12; got heads 8");
+  EXPECT_THROWS_WITH(remade("nl(reduction=0)"), ArgumentError,
+                     "[nl] expected reduction >= 1; got reduction 0");
   EXPECT_THROWS_WITH(remade("cross(memory=layer2, width=30)"), ArgumentError,
                      "[cross] expected heads that divide width 30; got heads 8");
 }
@@ -105,6 +110,7 @@ TEST(Registry, describes_what_a_block_costs) {
       {"mha", 4 * (256 * 256 + 256), 4 * 196 * 256 * 256 + 2 * 196 * 196 * 256},
       {"cross", 2 * (256 * 256 + 256) + 2 * (128 * 256 + 256),
        2 * 196 * 256 * 256 + 2 * 784 * 128 * 256 + 2 * 196 * 784 * 256},
+      {"nl", 3 * (256 * 128 + 128) + (128 * 256 + 256) + 2 * 256, 4 * 196 * 256 * 128 + 2 * 196 * 196 * 128},
   };
   const std::vector<BlockDescription> described = describe_blocks();
   ASSERT_EQ(described.size(), expected.size());

@@ -27,7 +27,14 @@ MultiHeadAttentionOptions checked(MultiHeadAttentionOptions options, const std::
   require(options.heads > 0, "heads >= 1", "heads", options.heads);
   require(options.width % options.heads == 0, fmt::format("heads that divide width {}", options.width),
           "heads", options.heads);
+  require(options.relative >= 0, "relative >= 1, or 0 for no relative positions", "relative",
+          options.relative);
   require(options.dropout >= 0 && options.dropout < 1, "dropout in [0, 1)", "dropout", options.dropout);
+  constexpr int64_t kNarrow = 32;
+  if (options.width / options.heads < kNarrow) {
+    TORCH_WARN_ONCE("[", called, "] heads of width ", options.width / options.heads, ": under ", kNarrow,
+                    " kernels are slow and scores coarse; fewer heads may do more");
+  }
   return options;
 }
 
@@ -51,10 +58,14 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadAttentionOptions& 
   key_ = register_module("key", linear(options_.key_width, options_.width));
   value_ = register_module("value", linear(options_.value_width, options_.width));
   out_ = register_module("out", linear(options_.width, options_.query_width));
+  if (options_.relative > 0) {
+    relative_ = register_parameter("relative", torch::empty({options_.heads, 2 * options_.relative - 1}));
+  }
   reset_parameters();
 }
 
 void MultiHeadAttentionImpl::reset_parameters() {
+  if (relative_.defined()) torch::nn::init::zeros_(relative_);
   out_->reset_parameters();
   for (const torch::nn::Linear& projection : {query_, key_, value_}) {
     torch::nn::init::xavier_uniform_(projection->weight);
@@ -105,6 +116,8 @@ AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const 
   how.weights = weights;
   if (recorder != nullptr && how.weights == AttentionWeights::none) how.weights = AttentionWeights::head_mean;
   how.key_mask = keys_to_see(mask.key_padding, query.size(0), memory.keys.size(2), called_);
+  how.relative = relative_;
+  how.relative_inside = options_.relative_inside;
   if (is_training() && options_.dropout > 0) {
     how.dropout = options_.dropout;
     how.seed = torch::randint(std::numeric_limits<int64_t>::max(), {1}, torch::kLong).item<int64_t>();
@@ -126,9 +139,9 @@ AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const 
 void MultiHeadAttentionImpl::pretty_print(std::ostream& stream) const {
   stream << fmt::format(
       "gaze::MultiHeadAttention(query_width={}, key_width={}, value_width={}, width={}, heads={}, bias={}, "
-      "dropout={}, causal={})",
+      "dropout={}, causal={}, relative={})",
       options_.query_width, options_.key_width, options_.value_width, options_.width, options_.heads,
-      options_.bias, options_.dropout, options_.causal);
+      options_.bias, options_.dropout, options_.causal, options_.relative);
 }
 
 int64_t MultiHeadAttentionImpl::macs(int64_t queries, int64_t keys) const {

@@ -21,6 +21,8 @@ struct MultiHeadAttentionOptions {
   bool bias = true;         // of all four projections
   double dropout = 0;       // of the weights, in training
   bool causal = false;      // query t sees keys s <= t + S - T: a decoder over its own words, cached or not
+  int64_t relative = 0;     // L, a learned bias a head for each distance below it, the rest as L - 1; 0: none
+  bool relative_inside = false;  // the bias is added to q·k before the scaling
 };
 
 // Who may look where. A tensor alone is `pairs`.
@@ -52,9 +54,11 @@ struct ProjectedMemory {
 //   mask  as above, and causal as the options have it
 //
 // A query that may look nowhere gets the bias of `out`. Throws ArgumentError for shapes that do not fit.
+// Heads narrower than 32 are warned about once (TORCH_WARN_ONCE): kernels are made for wider ones, and scores
+// of few numbers tell few keys apart.
 //
-// State keys: query, key, value, out, each .weight and .bias. Query, key and value start Xavier-uniform, each
-// by itself; all biases at 0.
+// State keys: query, key, value, out, each .weight and .bias; with relative positions `relative` [N, 2L-1],
+// ops::AttendOptions's. Query, key and value start Xavier-uniform, each by itself; all biases at 0.
 //
 // Maps: [B, T, S], the mean over heads: "self" where query and key are one tensor, else "cross".
 class MultiHeadAttentionImpl : public torch::nn::Module {
@@ -91,6 +95,7 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   std::string called_;
   MultiHeadAttentionOptions options_;
   torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr}, out_{nullptr};
+  torch::Tensor relative_;  // undefined without relative positions
 };
 TORCH_MODULE(MultiHeadAttention);
 

@@ -208,7 +208,7 @@ TEST(MultiHeadAttention, keys_counts_and_printing) {
   EXPECT_EQ(
       stream.str(),
       "gaze::MultiHeadAttention(query_width=8, key_width=6, value_width=5, width=8, heads=2, bias=true, "
-      "dropout=0, causal=false)");
+      "dropout=0, causal=false, relative=0)");
 }
 
 TEST(MultiHeadAttention, works_in_half_precision_on_no_tokens_and_no_pictures) {
@@ -221,6 +221,72 @@ TEST(MultiHeadAttention, works_in_half_precision_on_no_tokens_and_no_pictures) {
     EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
     EXPECT_TRUE(torch::isfinite(y).all().item<bool>());
   }
+}
+
+// A head by itself, in float64: the bias of a query j places behind its key is entry L-1+j.
+TEST(MultiHeadAttention, relative_positions_bias_each_head_by_distance) {
+  torch::manual_seed(8);
+  MultiHeadAttentionOptions options = options_for(6, 2);
+  options.relative = 3;
+  for (const bool inside : {false, true}) {
+    options.relative_inside = inside;
+    MultiHeadAttention attention(options);
+    attention->to(torch::kDouble);
+    auto p = attention->named_parameters();
+    ASSERT_EQ(p["relative"].sizes(), (std::vector<int64_t>{2, 5}));
+    EXPECT_TRUE(p["relative"].eq(0).all().item<bool>());
+    const torch::NoGradGuard guard;
+    p["relative"].normal_();
+    const int64_t T = 6;
+    const torch::Tensor x = torch::randn({1, T, 6}, torch::kDouble);
+    const torch::Tensor q = torch::linear(x, p["query.weight"], p["query.bias"]),
+                        k = torch::linear(x, p["key.weight"], p["key.bias"]);
+    const torch::Tensor weights = attention->forward(x, x, x, {}, AttentionWeights::per_head).weights;
+    for (int64_t n = 0; n < 2; ++n) {
+      torch::Tensor scores = q[0].narrow(1, 3 * n, 3).matmul(k[0].narrow(1, 3 * n, 3).t());
+      if (!inside) scores = scores / std::sqrt(3.0);
+      for (int64_t t = 0; t < T; ++t)
+        for (int64_t s = 0; s < T; ++s)
+          scores[t][s] += p["relative"][n][2 + std::max<int64_t>(-2, std::min<int64_t>(2, t - s))];
+      if (inside) scores = scores / std::sqrt(3.0);
+      test::expect_near(weights[0][n], scores.softmax(1), 1e-12, fmt::format("head {}, {}", n, inside));
+    }
+  }
+}
+
+TEST(MultiHeadAttention, dropout_acts_in_training_and_on_the_output_alone) {
+  torch::manual_seed(9);
+  MultiHeadAttentionOptions options = options_for(8, 2);
+  options.dropout = 0.4;
+  MultiHeadAttention attention(options);
+  const torch::Tensor x = torch::randn({2, 5, 8});
+  attention->eval();
+  const AttendedTokens still = attention->forward(x, x, x, {}, AttentionWeights::per_head);
+  attention->train();
+  const AttendedTokens first = attention->forward(x, x, x, {}, AttentionWeights::per_head);
+  EXPECT_TRUE(torch::equal(first.weights, still.weights));
+  EXPECT_FALSE(torch::allclose(first.output, still.output));
+  torch::Tensor sum = torch::zeros_like(still.output);
+  const int64_t draws = 2000;
+  for (int64_t i = 0; i < draws; ++i) sum += attention->forward(x, x, x).output.detach();
+  // The mean's deviation: each weight's factor has variance 0.4 / 0.6.
+  EXPECT_LT((sum / draws - still.output).abs().max().item<double>(), 0.05);
+}
+
+TEST(MultiHeadAttention, narrow_heads_are_warned_about) {
+  class Warnings : public c10::WarningHandler {
+   public:
+    void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+    std::vector<std::string> texts;
+  } warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  const c10::WarningUtils::WarnAlways always(true);
+  MultiHeadAttention wide(options_for(64, 2));
+  EXPECT_TRUE(warnings.texts.empty());
+  MultiHeadAttention narrow(options_for(64, 4));
+  EXPECT_EQ(warnings.texts, (std::vector<std::string>{
+                                "[multi_head_attention] heads of width 16: under 32 kernels are slow and "
+                                "scores coarse; fewer heads may do more"}));
 }
 
 TEST(MultiHeadAttentionErrors, name_what_was_expected_and_what_came) {

@@ -1,5 +1,5 @@
-// The exponential of lanes that are at most 0, as a softmax wants it. Included by sources compiled per
-// instruction set alone, see lanes.h.
+// The exponential of lanes, and of lanes that are at most 0 as a softmax wants it. Included by sources
+// compiled per instruction set alone, see lanes.h.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,11 @@
 namespace gaze::detail {
 namespace {  // NOLINT: one copy a build is the point
 
-// Within 2 units in the last place; 0 below the smallest normal number, exact for 0 and -inf; keeps a NaN.
+// Within 2 units in the last place for |x| <= 87; exact for 0; keeps a NaN.
 // exp(x) = 2^n · exp(r), n the nearest integer to x / ln 2, exp(r) its series.
-GAZE_LANES Lanes<float> exp_of_negative(Lanes<float> x) {
+GAZE_LANES Lanes<float> exp_of_moderate(Lanes<float> x) {
   constexpr float kRounder = 12582912.0F;  // 1.5 · 2^23: the sum's last bits are the integer
   constexpr float kHigh = 0x1.62e4p-1F, kLow = 0x1.7f7d1cp-20F;  // ln 2 in two parts, the first short
-  constexpr float kSmallest = -87.33F;
   const Lanes<float> shifted = x * 0x1.715476p0F + kRounder;
   const Lanes<float> n = shifted - kRounder;
   const Lanes<float> r = (x - n * kHigh) - n * kLow;
@@ -26,13 +25,21 @@ GAZE_LANES Lanes<float> exp_of_negative(Lanes<float> x) {
   series = series * r + 1.0F;
   series = series * r + 1.0F;
   const Bits16 exponent = ((Bits16)shifted + 127u) << 23;
-  const Lanes<float> value = series * (Lanes<float>)exponent;
-  return x < kSmallest ? Lanes<float>{} : value;
+  return series * (Lanes<float>)exponent;
 }
 
-GAZE_LANES Lanes<double> exp_of_negative(Lanes<double> x) {
+// The same for any x <= 0: 0 below the smallest normal number, and for -inf.
+GAZE_LANES Lanes<float> exp_of_negative(Lanes<float> x) {
+  constexpr float kSmallest = -87.33F;
+  return x < kSmallest ? Lanes<float>{} : exp_of_moderate(x);
+}
+
+GAZE_LANES Lanes<double> exp_of_moderate(Lanes<double> x) {
   for (int64_t i = 0; i < kLanes<double>; ++i) x[i] = ::exp(x[i]);
   return x;
+}
+GAZE_LANES Lanes<double> exp_of_negative(Lanes<double> x) {
+  return exp_of_moderate(x);
 }
 
 }  // namespace

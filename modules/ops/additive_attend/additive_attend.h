@@ -24,9 +24,9 @@ struct AdditiveAttended {
 // exactly 0. Tanh, scores, softmax (the row's maximum subtracted) and sums are float32 or wider. Gradients
 // flow to query, key, v and values, from context and from weights; backward computes the scores again from
 // the saved log-sum-exp, is deterministic and once differentiable. The CPU kernels hold no tensor of B·T·S·D
-// elements: forward's scratch does not grow with B, T, S or D but by a copy of v, backward's holds one
-// [B, T, S]. Throws ArgumentError for shapes, dtypes or devices that do not fit. Dispatcher:
-// gaze::additive_attend, which also returns the natural log-sum-exp of the scores [B, T].
+// elements: forward's scratch is at most 4 MB and a copy of v, backward's one [B, T, S] more and some rows.
+// Throws ArgumentError for shapes, dtypes or devices that do not fit. Dispatcher: gaze::additive_attend,
+// which also returns the natural log-sum-exp of the scores [B, T].
 AdditiveAttended additive_attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v,
                                  const at::Tensor& values, const at::Tensor& mask = {});
 

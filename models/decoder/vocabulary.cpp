@@ -8,6 +8,7 @@
 #include <set>
 
 #include "modules/core/check.h"
+#include "modules/core/utf8.h"
 
 namespace gaze::models {
 namespace {
@@ -38,6 +39,22 @@ std::string joined(const std::vector<std::string>& words, size_t first, size_t l
   std::string text;
   for (size_t i = first; i < last; ++i) text += (i > first ? " " : "") + words[i];
   return text;
+}
+
+bool is_token(const std::string& text) {
+  const std::vector<std::string_view> all = characters(text);
+  return !all.empty() && std::none_of(all.begin(), all.end(), [](std::string_view character) {
+    return is_white_space(code_point(character));
+  });
+}
+
+// What is expected of an entry, "" where it is so.
+const char* entry_problem(const std::string& entry, bool word) {
+  if (!word) return is_token(entry) ? "" : "a text without white space";
+  const std::vector<std::string> words = split(entry);
+  return !words.empty() && joined(words, 0, words.size()) == entry
+             ? ""
+             : "lower-case words joined by single spaces";
 }
 
 }  // namespace
@@ -88,12 +105,22 @@ Vocabulary Vocabulary::from_captions(const std::vector<std::string>& captions,
   return vocabulary;
 }
 
-Vocabulary Vocabulary::from_json(const nlohmann::json& json) {
+Vocabulary Vocabulary::from_tokens(const std::vector<std::string>& tokens) {
+  Vocabulary vocabulary;
+  for (const std::string& token : std::set<std::string>(tokens.begin(), tokens.end())) {
+    check_that(is_token(token), "vocabulary", "tokens without white space", fmt::format("\"{}\"", token));
+    if (vocabulary.ids_.count(token) == 0) vocabulary.add(token);
+  }
+  return vocabulary;
+}
+
+Vocabulary Vocabulary::from_json(const nlohmann::json& json, const std::vector<std::string>& kinds) {
   check_that(json.is_object(), "vocabulary", "an object {\"kind\", \"data\"}", json.type_name());
   const auto kind = json.find("kind");
   check_that(kind != json.end() && kind->is_string(), "vocabulary", "a text \"kind\"",
              kind == json.end() ? "none" : kind->type_name());
-  if (*kind != "word") fail_unknown("vocabulary", "kind", kind->get<std::string>(), {"word"});
+  const auto known = std::find(kinds.begin(), kinds.end(), kind->get<std::string>());
+  if (known == kinds.end()) fail_unknown("vocabulary", "kind", kind->get<std::string>(), kinds);
   const auto data = json.find("data");
   check_that(data != json.end() && data->is_array(), "vocabulary", "a list \"data\"",
              data == json.end() ? "none" : data->type_name());
@@ -110,9 +137,8 @@ Vocabulary Vocabulary::from_json(const nlohmann::json& json) {
                  fmt::format("\"{}\" at data[{}]", kSpecialWords[id], id), fmt::format("\"{}\"", word));
       continue;
     }
-    const std::vector<std::string> words = split(word);
-    check_that(!words.empty() && joined(words, 0, words.size()) == word, "vocabulary",
-               fmt::format("lower-case words joined by single spaces at data[{}]", id),
+    const std::string problem = entry_problem(word, *known == "word");
+    check_that(problem.empty(), "vocabulary", fmt::format("{} at data[{}]", problem, id),
                fmt::format("\"{}\"", word));
     check_that(vocabulary.ids_.count(word) == 0, "vocabulary",
                fmt::format("distinct words, data[{}] new", id), fmt::format("\"{}\" again", word));

@@ -23,9 +23,12 @@ class Vocabulary {
   // sorted.
   static Vocabulary from_captions(const std::vector<std::string>& captions,
                                   const std::vector<std::string>& phrases = {});
+  // The distinct ones of `tokens`, sorted: texts without white space, in their own case, for the tokenizers
+  // that look them up with id(). Throws ArgumentError for an empty one or one with white space.
+  static Vocabulary from_tokens(const std::vector<std::string>& tokens);
   // {"kind": "word", "data": [words in id order, the special ones first]}; throws ArgumentError naming what
-  // is wrong.
-  static Vocabulary from_json(const nlohmann::json& json);
+  // is wrong. A tokenizer gives its own `kinds`; their entries are tokens as from_tokens() takes them.
+  static Vocabulary from_json(const nlohmann::json& json, const std::vector<std::string>& kinds = {"word"});
   nlohmann::json to_json() const;
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }

@@ -50,6 +50,18 @@ TEST(Vocabulary, survives_json) {
   EXPECT_EQ(again.id("ladybird"), vocabulary.id("ladybird"));
 }
 
+TEST(Vocabulary, tokens_keep_their_case) {
+  const Vocabulary vocabulary = Vocabulary::from_tokens({"b", "K", "b", "<end>"});
+  EXPECT_EQ(vocabulary.to_json()["data"], nlohmann::json({"<pad>", "<start>", "<end>", "<unk>", "K", "b"}));
+  EXPECT_EQ(vocabulary.id("K"), 4);
+  EXPECT_EQ(vocabulary.id("k"), Vocabulary::kUnknown);
+  for (const char* token : {"", "a b", "\u3000"}) {
+    EXPECT_THROWS_WITH(
+        Vocabulary::from_tokens({"a", token}), ArgumentError,
+        "[vocabulary] expected tokens without white space; got \"" + std::string(token) + "\"");
+  }
+}
+
 TEST(Vocabulary, ids_outside_are_errors) {
   const Vocabulary vocabulary;
   EXPECT_THROWS_WITH(vocabulary.word(4), ArgumentError, "[vocabulary] expected id in 0..3; got id 4");

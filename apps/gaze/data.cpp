@@ -1,4 +1,7 @@
-// gaze data: composes scenes, or pictures of classes, and writes them to a folder.
+// gaze data: composes scenes, or pictures of classes, and writes them to a folder; data_pairs.cpp has the
+// pairs.
+#include "apps/gaze/data.h"
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -6,7 +9,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/gaze/command.h"
 #include "apps/gaze/progress.h"
 #include "apps/gaze/scene_options.h"
 #include "models/data/class_folders.h"
@@ -115,6 +117,7 @@ void add_data(CLI::App& app, Run& run) {
                                       "  gaze data scenes --out out/scenes --count 20");
   data->require_subcommand(1);
   add_data_classes(*data, run);
+  add_data_pairs(*data, run);
   auto command = std::make_shared<DataScenes>();
   CLI::App* scenes = data->add_subcommand("scenes",
                                           "Composes scenes of cut-out photographs, with captions and masks; "

@@ -52,5 +52,6 @@ void add_insert(CLI::App& app, Run& run);
 void add_data(CLI::App& app, Run& run);
 void add_train(CLI::App& app, Run& run);
 void add_eval(CLI::App& app, Run& run);
+void add_translate(CLI::App& app, Run& run);
 
 }  // namespace gaze::apps

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/gaze/command.h"
+#include "apps/gaze/eval.h"
 #include "apps/gaze/network_source.h"
 #include "apps/gaze/progress.h"
 #include "apps/gaze/scene_options.h"
@@ -175,7 +176,8 @@ void add_eval_options(CLI::App& command, EvalCommand& options) {
 }  // namespace
 
 void add_eval(CLI::App& app, Run& run) {
-  CLI::App* eval = app.add_subcommand("eval", "Judges a caption model.\n\nExample:\n  gaze eval photographs");
+  CLI::App* eval = app.add_subcommand(
+      "eval", "Judges a caption model, or a translator.\n\nExample:\n  gaze eval photographs");
   eval->require_subcommand(1);
 
   auto scenes = std::make_shared<EvalScenes>();
@@ -208,6 +210,8 @@ void add_eval(CLI::App& app, Run& run) {
   add_eval_options(*on_photographs, *photographs);
   on_photographs->callback(
       [photographs, &run] { run = [photographs] { return eval_photographs(*photographs); }; });
+
+  add_eval_pairs(*eval, run);
 }
 
 }  // namespace gaze::apps

@@ -101,8 +101,7 @@ void print_line(const char* what, const std::string& text) {
   if (!text.empty()) std::cout << fmt::format("  {:<14}{}\n", what, text);
 }
 
-void print_description(const json& description) {
-  print_line("task", description["task"]);
+void print_network(const json& description) {
   json backbone = description["backbone"];
   const std::string name = backbone["name"];
   backbone.erase("name");
@@ -110,14 +109,23 @@ void print_description(const json& description) {
   print_line("backbone", rest.empty() ? name : fmt::format("{}, {}", name, rest));
   const json slots = description.value("slots", json::object());
   print_line("slots", slots.empty() ? "none" : fmt::format("{}: {}", slots.size(), values_text(slots)));
-  print_line("decoder", values_text(description.value("decoder", json::object())));
-  const json tokenizer = description.value("tokenizer", json::object());
-  if (tokenizer.contains("data") && tokenizer["data"].is_array()) {
-    const json& kind = tokenizer.contains("kind") ? tokenizer["kind"] : json("of unknown kind");
-    print_line("vocabulary", fmt::format("{} entries, {}", tokenizer["data"].size(),
-                                         kind.is_string() ? kind.get<std::string>() : kind.dump()));
-  }
   print_line("preprocessing", values_text(description["preprocessing"]));
+}
+
+void print_tokenizer(const char* what, const json& tokenizer) {
+  if (!tokenizer.contains("data") || !tokenizer["data"].is_array()) return;
+  const json& kind = tokenizer.contains("kind") ? tokenizer["kind"] : json("of unknown kind");
+  print_line(what, fmt::format("{} entries, {}", tokenizer["data"].size(),
+                               kind.is_string() ? kind.get<std::string>() : kind.dump()));
+}
+
+void print_description(const json& description) {
+  print_line("task", description["task"]);
+  if (description.contains("backbone")) print_network(description);
+  print_line("translator", values_text(description.value("translator", json::object())));
+  print_line("decoder", values_text(description.value("decoder", json::object())));
+  print_tokenizer("source", description.value("source_tokenizer", json::object()));
+  print_tokenizer("vocabulary", description.value("tokenizer", json::object()));
   if (description.contains("labels")) print_line("labels", std::to_string(description["labels"].size()));
   const json provenance = description.value("provenance", json::object());
   for (const auto& [key, value] : provenance.items()) {

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   add_data(app, run);
   add_train(app, run);
   add_eval(app, run);
+  add_translate(app, run);
 
   try {
     app.parse(argc, argv);

@@ -100,6 +100,8 @@ std::shared_ptr<Backbone> load_backbone(const std::string& name, const std::file
 }
 
 std::shared_ptr<Backbone> load_backbone(const ModelFile& model) {
+  check_that(model.description.contains("backbone"), "backbone", "a model with a network for pictures",
+             fmt::format("one of the task {}", model.description.value("task", "unknown")));
   const nlohmann::json& description = model.description.at("backbone");
   const StateDict state = with_prefix(model.weights, "backbone.");
   nlohmann::json told = nlohmann::json::object();

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/file_reader.h"
@@ -21,6 +23,19 @@ constexpr size_t kLargestDescription = 16 << 20;
 constexpr int kDeepest = 64;
 constexpr size_t kMostValues = 500'000;
 
+// What is wrong with the network of a description, or empty.
+std::string network_misfit(const json& description) {
+  const auto is_object = [&](const char* key) {
+    return description.contains(key) && description[key].is_object();
+  };
+  if (!is_object("backbone")) return "has no object \"backbone\"";
+  const json& backbone = description["backbone"];
+  if (!backbone.contains("name") || !backbone["name"].is_string())
+    return "has no text \"name\" in \"backbone\"";
+  if (!is_object("preprocessing")) return "has no object \"preprocessing\"";
+  return {};
+}
+
 // What is wrong with a description, or empty.
 std::string misfit(const json& description) {
   const auto is = [&](const char* key, bool (json::*kind)() const noexcept) {
@@ -33,11 +48,11 @@ std::string misfit(const json& description) {
   if (!description.is_object()) return "is not a JSON object";
   if (!is("format", &json::is_number_integer)) return "has no number \"format\"";
   if (!is("task", &json::is_string)) return "has no text \"task\"";
-  if (!is("backbone", &json::is_object)) return "has no object \"backbone\"";
-  const json& backbone = description["backbone"];
-  if (!backbone.contains("name") || !backbone["name"].is_string())
-    return "has no text \"name\" in \"backbone\"";
-  if (!is("preprocessing", &json::is_object)) return "has no object \"preprocessing\"";
+  const std::string task = description["task"];
+  if (task != "translate") {
+    const std::string wrong = network_misfit(description);
+    if (!wrong.empty()) return wrong;
+  }
   if (!absent_or("slots", &json::is_object)) return "has slots that are no object";
   if (description.contains("slots")) {
     for (const auto& item : description["slots"].items()) {
@@ -51,12 +66,15 @@ std::string misfit(const json& description) {
     }
   }
   if (!absent_or("provenance", &json::is_object)) return "has a provenance that is no object";
-  const std::string task = description["task"];
-  if (task == "caption") {
-    if (!is("decoder", &json::is_object)) return "has no object \"decoder\"";
-    if (!is("tokenizer", &json::is_object)) return "has no object \"tokenizer\"";
-  } else if (task != "classify") {
-    return fmt::format("has the task \"{}\"; this version knows caption and classify", task);
+  const std::map<std::string, std::vector<const char*>> parts{
+      {"caption", {"decoder", "tokenizer"}},
+      {"translate", {"translator", "source_tokenizer", "tokenizer"}},
+      {"classify", {}}};
+  const auto needed = parts.find(task);
+  if (needed == parts.end())
+    return fmt::format("has the task \"{}\"; this version knows caption, classify and translate", task);
+  for (const char* const part : needed->second) {
+    if (!is(part, &json::is_object)) return fmt::format("has no object \"{}\"", part);
   }
   return {};
 }

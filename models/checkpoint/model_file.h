@@ -11,11 +11,13 @@
 
 namespace gaze::models {
 
-// {format: 1, task: "classify" | "caption", backbone: {name, stride, options}, slots: {name: spec}, decoder:
+// {format: 1, task: "classify" | "caption" | "translate", backbone: {name, stride, options}, slots: {name:
+// spec}, decoder:
 // {...},
 //  tokenizer: {kind, data}, preprocessing: {...}, labels: [...], provenance: {recipe, data, licence, seed,
 //  scores}}
-// Must be there: format, task, backbone.name, preprocessing, and for "caption" decoder and tokenizer.
+// Must be there: format, task; backbone.name and preprocessing, and for "caption" decoder and tokenizer; for
+// "translate" instead translator, source_tokenizer and tokenizer.
 struct ModelFile {
   nlohmann::json description;
   StateDict weights;  // keys "backbone.*", "decoder.*"

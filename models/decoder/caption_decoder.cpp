@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/decoder/search.h"
 #include "models/decoder/vocabulary.h"
 #include "modules/attention/positions.h"
 #include "modules/core/check.h"
@@ -56,14 +57,6 @@ CaptionDecoderOptions checked(const CaptionDecoderOptions& options) {
   check_that(options.dropout >= 0 && options.dropout < 1, kOp, "dropout in [0, 1)",
              fmt::format("dropout {}", options.dropout));
   return options;
-}
-
-// Where `rows` (R' = B' * beam) come from: the picture of each group, [B'].
-torch::Tensor pictures_of(const torch::Tensor& rows, int64_t beam) {
-  const torch::Tensor pictures = rows.div(beam, "floor").view({-1, beam});  // [B', beam]
-  check_that(pictures.eq(pictures.narrow(1, 0, 1)).all().item<bool>(), kOp,
-             fmt::format("each {} rows from one picture", beam), "rows of several");
-  return pictures.select(1, 0).contiguous();
 }
 
 }  // namespace
@@ -126,7 +119,7 @@ CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& js
 }
 
 void DecoderState::reorder(const torch::Tensor& rows) {
-  const torch::Tensor pictures = pictures_of(rows, beam);
+  const torch::Tensor pictures = sources_of(rows, beam);
   const int64_t count = layers.front().memory.keys.size(0);
   const bool same_pictures =
       pictures.size(0) == count && pictures.equal(torch::arange(count, pictures.options()));

@@ -50,12 +50,11 @@ struct Candidates {
 
 class Search {
  public:
-  Search(CaptionDecoder& decoder, const torch::Tensor& memory, const SearchOptions& options)
+  Search(StepDecoder& decoder, const SearchOptions& options)
       : decoder_(decoder),
         options_(options),
-        longest_(std::min(options.max_words, decoder->options().max_tokens - 1)),
-        state_(decoder->begin(memory, options.beam)),
-        results_(static_cast<size_t>(memory.size(0))) {
+        longest_(std::min(options.max_words, decoder.max_tokens() - 1)),
+        results_(static_cast<size_t>(decoder.inputs())) {
     for (size_t b = 0; b < results_.size(); ++b) {
       pictures_.push_back({b, {}});
       // A picture's rows start alike: only the first may be continued.
@@ -85,7 +84,7 @@ class Search {
       tokens.push_back(row.token);
       totals.push_back(row.total);
     }
-    DecoderStep next = decoder_->step(state_, torch::tensor(tokens, torch::kLong));
+    DecoderStep next = decoder_.step(torch::tensor(tokens, torch::kLong));
     history_.push_back({next.map, {}});
     torch::Tensor each = next.log_probabilities.to(torch::kDouble).contiguous();  // [R, V]
     for (const int64_t never : {Vocabulary::kPad, Vocabulary::kStart, Vocabulary::kUnknown}) {
@@ -202,13 +201,12 @@ class Search {
     if (pictures_.empty()) return;
     std::vector<int64_t> parents;
     for (const Choice& row : rows_) parents.push_back(row.parent);
-    state_.reorder(torch::tensor(parents, torch::kLong));
+    decoder_.reorder(torch::tensor(parents, torch::kLong));
   }
 
-  CaptionDecoder& decoder_;
+  StepDecoder& decoder_;
   const SearchOptions& options_;
   const int64_t longest_;  // words
-  DecoderState state_;
   std::vector<std::vector<Hypothesis>> results_;
   std::vector<Picture> pictures_;
   std::vector<Choice> rows_;  // of the open pictures, `beam` each, best first
@@ -216,10 +214,31 @@ class Search {
   int64_t step_ = 0;  // words that every row has
 };
 
+class CaptionSteps : public StepDecoder {
+ public:
+  CaptionSteps(CaptionDecoder& decoder, const torch::Tensor& memory, int64_t beam)
+      : decoder_(decoder), state_(decoder->begin(memory, beam)) {}
+
+  int64_t max_tokens() const override { return decoder_->options().max_tokens; }
+  int64_t inputs() const override { return state_.layers.front().memory.keys.size(0); }
+  DecoderStep step(const torch::Tensor& tokens) override { return decoder_->step(state_, tokens); }
+  void reorder(const torch::Tensor& rows) override { state_.reorder(rows); }
+
+ private:
+  CaptionDecoder& decoder_;
+  DecoderState state_;
+};
+
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
-                                            const SearchOptions& options) {
+torch::Tensor sources_of(const torch::Tensor& rows, int64_t beam) {
+  const torch::Tensor sources = rows.div(beam, "floor").view({-1, beam});  // [B', beam]
+  check_that(sources.eq(sources.narrow(1, 0, 1)).all().item<bool>(), "search",
+             fmt::format("each {} rows from one input", beam), "rows of several");
+  return sources.select(1, 0).contiguous();
+}
+
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOptions& options) {
   check_that(options.beam >= 1, "search", "beam >= 1", fmt::format("beam {}", options.beam));
   check_that(options.best >= 1 && options.best <= options.beam, "search",
              fmt::format("best in 1..beam ({})", options.beam), fmt::format("best {}", options.best));
@@ -227,12 +246,19 @@ std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch
              fmt::format("max_words {}", options.max_words));
   check_that(std::isfinite(options.length_penalty), "search", "a finite length_penalty",
              fmt::format("length_penalty {}", options.length_penalty));
+  const torch::NoGradGuard no_grad;
+  return Search(decoder, options).run();
+}
+
+std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
+                                            const SearchOptions& options) {
   check_shape(memory, "memory", {"B", "S", {"D", decoder->options().width}}, "search");
   check_that(memory.isfinite().all().item<bool>(), "search", "finite memory", "memory with NaN or infinity");
   const torch::NoGradGuard no_grad;
   const bool training = decoder->is_training();
   decoder->eval();
-  std::vector<std::vector<Hypothesis>> captions = Search(decoder, memory, options).run();
+  CaptionSteps steps(decoder, memory, std::max<int64_t>(1, options.beam));
+  std::vector<std::vector<Hypothesis>> captions = search(steps, options);
   decoder->train(training);
   return captions;
 }

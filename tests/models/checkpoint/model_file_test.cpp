@@ -103,7 +103,7 @@ TEST_F(ModelFileTest, MissingFieldsAreNamed) {
   expect_misfit(description, "has no text \"name\" in \"backbone\"");
   description = complete();
   description["task"] = "sing";
-  expect_misfit(description, "has the task \"sing\"; this version knows caption and classify");
+  expect_misfit(description, "has the task \"sing\"; this version knows caption, classify and translate");
   description = complete();
   description["slots"] = {{"a", 1}};
   expect_misfit(description, "has no text as spec of the slot \"a\"");

@@ -327,7 +327,7 @@ TEST(CaptionDecoder, reorder_moves_words_and_pictures) {
     EXPECT_LT(distance(step.log_probabilities[i], expected), 1e-5);
   }
   EXPECT_THROWS_WITH(state.reorder(torch::tensor({0, 2, 1, 1})), ArgumentError,
-                     "[caption_decoder] expected each 2 rows from one picture; got rows of several");
+                     "[search] expected each 2 rows from one input; got rows of several");
 }
 
 TEST(CaptionDecoder, reorder_within_pictures_leaves_their_memory_alone) {

@@ -47,7 +47,8 @@ void check_near(const at::Tensor& ours, const at::Tensor& theirs, const std::str
 void measure(const Rounds& rounds) {
   const Tokens x;
   const auto dense = [&](const at::Tensor& mask) {
-    return at::scaled_dot_product_attention(x.q, x.k, x.v, mask);
+    return at::scaled_dot_product_attention(x.q, x.k, x.v,
+                                            mask.defined() ? std::optional(mask) : std::nullopt);
   };
   const at::Tensor mask = neighborhood_mask();
   ops::WindowAttendOptions window;

@@ -1,8 +1,7 @@
 // CpuRuntime on LibTorch's threads and its CPU allocator.
 #pragma once
 
-#include <ATen/Parallel.h>
-#include <c10/core/CPUAllocator.h>
+#include <c10/core/Allocator.h>
 
 #include <vector>
 
@@ -12,14 +11,8 @@ namespace gaze::detail {
 
 class TorchRuntime final : public CpuRuntime {
  private:
-  void run(int64_t count, Range range, const void* context) const override {
-    at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) { range(context, begin, end); });
-  }
-
-  void* allocate(int64_t bytes) override {
-    memory_.push_back(c10::GetCPUAllocator()->allocate(static_cast<size_t>(bytes)));
-    return memory_.back().get();
-  }
+  void run(int64_t count, Range range, const void* context) const override;
+  void* allocate(int64_t bytes) override;
 
   std::vector<c10::DataPtr> memory_;
 };

@@ -133,7 +133,7 @@ WindowAttendForward window_attend_composed(const at::Tensor& q, const at::Tensor
           scores.logsumexp(3).view(window_attend_cells(q))};
 }
 
-// As window_attend_backward_cpu_kernel.cpp has it.
+// As window_attend_cpu_backward_kernel.cpp has it.
 WindowAttendBackward window_attend_backward_composed(const at::Tensor& q, const at::Tensor& k,
                                                      const at::Tensor& v,
                                                      const std::optional<at::Tensor>& grad_output,

@@ -42,5 +42,12 @@ GAZE_LANES Lanes<double> exp_of_negative(Lanes<double> x) {
   return exp_of_moderate(x);
 }
 
+// 1 / (1 + exp(-x)) of lanes that may be anything; 0 or 1 far out, a NaN stays one.
+template <typename V>
+GAZE_LANES V sigmoid(V x) {
+  const V power = exp_of_negative(x < 0 ? x : -x), above = 1 / (1 + power);
+  return x < 0 ? power * above : above;
+}
+
 }  // namespace
 }  // namespace gaze::detail

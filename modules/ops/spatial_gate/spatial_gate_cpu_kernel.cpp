@@ -4,6 +4,7 @@
 // depends on the number of threads.
 #include "modules/ops/spatial_gate/spatial_gate_cpu_kernel.h"
 
+#include "modules/ops/cpu/lanes_exp.h"
 #include "modules/ops/spatial_gate/spatial_gate_cpu_planes.h"
 #include "modules/ops/spatial_gate/spatial_gate_math.h"
 
@@ -49,11 +50,12 @@ class SpatialGate {
       const Norm norm = make_norm();
       for_pieces(b0, n, [&](int64_t b, int64_t first, int64_t rows) {
         if (!batch_statistics) activate(b0, b, first, rows);
-        for (int64_t cell = first * p_.W; cell < (first + rows) * p_.W; ++cell) {
-          const A activation = activation_[(b - b0) * HW_ + cell];
-          gate[b * HW_ + cell] =
-              gate_mixed(gate_sigmoid(norm.logit(norm.normed(activation))), p_.has_mix, norm.mix);
-        }
+        A* const gates = gate + b * HW_ + first * p_.W;
+        const A* const activations = activation_ + (b - b0) * HW_ + first * p_.W;
+        for_lanes<A>(rows * p_.W, [&](int64_t i, auto part) {
+          const Lanes<A> g = sigmoid(norm.logit(norm.normed(load(activations + i, part))));
+          store(gates + i, p_.has_mix ? A(1) + norm.mix * (g - A(1)) : g, part);
+        });
         for_flags(residual_ != nullptr, stream, [&](auto with_residual, auto streamed) {
           multiply<with_residual, streamed>(gate + b * HW_, b, first * p_.W, rows * p_.W);
         });
@@ -138,8 +140,15 @@ class SpatialGate {
   struct Norm {
     bool given;
     A mean, inverse_sigma, scale, shift, mix;
-    A normed(A activation) const { return given ? (activation - mean) * inverse_sigma : activation; }
-    A logit(A normed) const { return given ? spatial_gate_logit(normed, scale, shift) : normed; }
+    // Of a number or a vector of them.
+    template <typename V>
+    V normed(V activation) const {
+      return given ? (activation - mean) * inverse_sigma : activation;
+    }
+    template <typename V>
+    V logit(V normed) const {
+      return given ? spatial_gate_logit(normed, V{} + scale, V{} + shift) : normed;
+    }
   };
 
   Norm make_norm() const {

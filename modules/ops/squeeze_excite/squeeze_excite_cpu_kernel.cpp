@@ -5,6 +5,7 @@
 
 #include "modules/ops/cpu/dense.h"
 #include "modules/ops/cpu/lanes.h"
+#include "modules/ops/cpu/lanes_exp.h"
 #include "modules/ops/squeeze_excite/squeeze_excite_cpu_sums.h"
 #include "modules/ops/squeeze_excite/squeeze_excite_math.h"
 
@@ -45,8 +46,12 @@ class SqueezeExcite {
       const int64_t n = smaller(group_, p_.B - b0);
       squeeze(b0, n);
       excite(b0, n);
-      for (int64_t i = b0 * p_.C; i < (b0 + n) * p_.C; ++i)
-        gate[i] = gate_mixed(gate_sigmoid(logits_[i]), p_.has_mix, mix_);
+      for_pictures(b0, n, [&](int64_t b) {
+        for_lanes<A>(p_.C, [&](int64_t c, auto part) {
+          const Lanes<A> g = sigmoid(load(logits_ + b * p_.C + c, part));
+          store(gate + b * p_.C + c, p_.has_mix ? A(1) + mix_ * (g - A(1)) : g, part);
+        });
+      });
       if (p_.output == nullptr) continue;
       for_pieces(b0, n, [&](int64_t b, int64_t first, int64_t count) {
         for_flags(residual_ != nullptr, stream, [&](auto with_residual, auto streamed) {
@@ -118,6 +123,12 @@ class SqueezeExcite {
     });
   }
 
+  // body(b) for n pictures, whose work is small beside their cells'.
+  template <typename Body>
+  void for_pictures(int64_t b0, int64_t n, const Body& body) const {
+    run_.parallel_if(n * p_.C >= kWorthSharing / 8, n, [&](int64_t i) { body(b0 + i); });
+  }
+
   // Of n pictures: squeezed_, and where_ and product_ where they are wanted.
   void squeeze(int64_t b0, int64_t n) {
     const int64_t joined = p_.channels_last ? pieces_.count : 1;
@@ -133,17 +144,17 @@ class SqueezeExcite {
         sum_plane(x_ + from, grad_ ? grad_ + from : nullptr, p_.HW, partial_.at((b - b0) * p_.C + c));
       }
     });
-    for (int64_t b = b0; b < b0 + n; ++b) {
+    for_pictures(b0, n, [&](int64_t b) {
       const ChannelSums<A> sums = partial_.at((b - b0) * joined * p_.C);
       join_pieces(sums, p_.C, joined);
-      for (int64_t c = 0; c < p_.C; ++c) {
-        A* const squeezed = squeezed_ + b * passes_ * p_.C + c;
-        squeezed[0] = sums.x[c] / static_cast<A>(p_.HW);
-        if (sums.largest) squeezed[p_.C] = sums.largest[c];
-        if (sums.where) where_[b * p_.C + c] = sums.where[c];
-        if (sums.product) product_[b * p_.C + c] = sums.product[c];
-      }
-    }
+      A* const squeezed = squeezed_ + b * passes_ * p_.C;
+      for_lanes<A>(p_.C, [&](int64_t c, auto part) {
+        store(squeezed + c, load(sums.x + c, part) / static_cast<A>(p_.HW), part);
+        if (sums.largest) store(squeezed + p_.C + c, load(sums.largest + c, part), part);
+        if (sums.where) store_indices(where_ + b * p_.C + c, load_indices(sums.where + c, part), part);
+        if (sums.product) store(product_ + b * p_.C + c, load(sums.product + c, part), part);
+      });
+    });
   }
 
   // Of n pictures: hidden_, hidden_sum_ and logits_. The second layer is linear: it meets both passes as one
@@ -164,9 +175,12 @@ class SqueezeExcite {
         sum[b * p_.R + r] = total;
       }
     dense(run_, static_cast<const A*>(p_.w2), sum, logits, n, p_.C, p_.R);
-    for (int64_t b = 0; p_.b2 && b < n; ++b)
-      for (int64_t c = 0; c < p_.C; ++c)
-        logits[b * p_.C + c] += static_cast<A>(passes_) * static_cast<const A*>(p_.b2)[c];
+    const A* const b2 = static_cast<const A*>(p_.b2);
+    for (int64_t b = 0; b2 && b < n; ++b)
+      for_lanes<A>(p_.C, [&](int64_t c, auto part) {
+        A* const at = logits + b * p_.C + c;
+        store(at, load(at, part) + static_cast<A>(passes_) * load(b2 + c, part), part);
+      });
   }
 
   // The output's `count` rows from `first` on: a row is a cell's channels, or a channel's cells.

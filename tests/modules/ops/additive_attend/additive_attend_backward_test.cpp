@@ -60,10 +60,10 @@ TEST_P(AdditiveAttendBackward, agrees_with_torchs_over_awkward_shapes_and_masks)
   const double bound = ops::kAdditiveAttendMaxError.of(dtype());
   double worst = 0;
   for (const AdditiveShape& z : test::additive_shapes())
-    for (const double size : {1.0, 15.0})  // tanh taken apart, and taken as it is
+    for (const test::AdditiveSizes& sizes : test::additive_sizes())
       for (const auto& [name, mask] : test::additive_masks(z)) {
-        const std::string context = fmt::format("{}, {}, size {}", name, z.text(), size);
-        const AdditiveTensors in = test::additive_tensors(z, size).to(dtype());
+        const std::string context = fmt::format("{}, {}, {}", name, z.text(), sizes.text());
+        const AdditiveTensors in = test::additive_tensors(z, sizes).to(dtype());
         const at::Tensor of_context = at::randn({z.B, z.T, z.V}).to(dtype());
         const at::Tensor of_weights =
             at::randn({z.B, z.T, z.S}, dtype() == at::kDouble ? at::kDouble : at::kFloat);

@@ -36,9 +36,21 @@ inline std::vector<AdditiveShape> additive_shapes() {
           {2, 33, 65, 17, 9}, {1, 3, 2, 129, 3}, {1, 2, 1000, 8, 2}, {1, 31, 34, 257, 65}};
 }
 
+// What queries and keys are multiplied by: a tanh of small ones is taken apart, of large ones on either side
+// taken as it is.
+struct AdditiveSizes {
+  double query = 1, key = 1;
+
+  std::string text() const { return fmt::format("queries times {}, keys times {}", query, key); }
+};
+
+inline std::vector<AdditiveSizes> additive_sizes() {
+  return {{1, 1}, {15, 15}, {1, 60}, {60, 1}};
+}
+
 // v is scaled so that scores keep their size in any width.
-inline AdditiveTensors additive_tensors(const AdditiveShape& z, double size = 1) {
-  return {at::randn({z.B, z.T, z.D}) * size, at::randn({z.B, z.S, z.D}) * size,
+inline AdditiveTensors additive_tensors(const AdditiveShape& z, const AdditiveSizes& sizes = {}) {
+  return {at::randn({z.B, z.T, z.D}) * sizes.query, at::randn({z.B, z.S, z.D}) * sizes.key,
           at::randn({z.D}) * (3 / std::sqrt(double(z.D))), at::randn({z.B, z.S, z.V})};
 }
 

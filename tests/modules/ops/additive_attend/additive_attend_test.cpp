@@ -112,10 +112,10 @@ INSTANTIATE_TEST_SUITE_P(, AdditiveAttendReference, test::every_dtype_and_cpu_is
 TEST_P(AdditiveAttendReference, agrees_over_awkward_shapes_and_masks) {
   torch::manual_seed(1);
   for (const AdditiveShape& z : test::additive_shapes())
-    for (const double size : {1.0, 30.0})  // tanh taken apart, and taken as it is
+    for (const test::AdditiveSizes& sizes : test::additive_sizes())
       for (const auto& [name, mask] : test::additive_masks(z))
-        expect_reference(test::additive_tensors(z, size).to(dtype()), mask,
-                         fmt::format("{}, {}, size {}", name, z.text(), size));
+        expect_reference(test::additive_tensors(z, sizes).to(dtype()), mask,
+                         fmt::format("{}, {}, {}", name, z.text(), sizes.text()));
   RecordProperty("largest_error", fmt::format("{}", worst_));
 }
 
@@ -138,7 +138,7 @@ TEST_P(AdditiveAttend, random_cases_keep_what_attention_promises) {
       return torch::randint(least, most + 1, {1}).item<int64_t>();
     };
     const AdditiveShape z{between(1, 3), between(1, 40), between(1, 70), between(1, 140), between(1, 40)};
-    const AdditiveTensors in = test::additive_tensors(z, i % 4 == 3 ? 15 : 1);
+    const AdditiveTensors in = test::additive_tensors(z, test::additive_sizes()[i / 2 % 4]);
     const at::Tensor mask = i % 2 == 0 ? at::rand({z.B, z.S}) > 0.4 : at::rand({z.B, z.T, z.S}) > 0.4;
     const at::Tensor pairs = mask.dim() == 3 ? mask : mask.unsqueeze(1).expand({z.B, z.T, z.S});
     const std::string name = fmt::format("case {}, {}", i, z.text());

@@ -34,11 +34,17 @@ class AdditiveAttendBackward {
     mask_scores(p_, b, t, row);
     A log_sum_exp = static_cast<const A*>(grad_.log_sum_exp)[b * p_.T + t];
     if (log_sum_exp == -A(__builtin_inff())) log_sum_exp = 0;
+    Lanes<A> sums = {};
     for_lanes<A>(p_.S, [&](int64_t s, auto part) {
       // What was the largest score may come out a rounding above the log-sum-exp.
       const Lanes<A> below = load(row + s, part) - log_sum_exp;
       store(row + s, exp_of_negative(below > 0 ? Lanes<A>{} : below), part);
+      sums += load(row + s, part);
     });
+    // The log-sum-exp was rounded, and with it the sum of the weights, 1: its error would reach every
+    // gradient.
+    const A sum = sum_of_lanes(sums), share = sum == A(0) ? A(1) : A(1) / sum;
+    for_lanes<A>(p_.S, [&](int64_t s, auto part) { store(row + s, load(row + s, part) * share, part); });
   }
 
   // of_values [S, V] = weightsᵀ [S, T] · gradient of the context [T, V]

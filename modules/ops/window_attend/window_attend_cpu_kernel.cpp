@@ -8,6 +8,10 @@
 namespace gaze::detail {
 namespace {
 
+// First the weights of this many queries, then their sums of values, so that keys and values are not in the
+// nearest cache at once: a map's rows are often whole pages apart and would compete for the same lines.
+constexpr int64_t kQueries = 16;
+
 template <typename T, typename A>
 class WindowAttend {
  public:
@@ -28,7 +32,7 @@ class WindowAttend {
     const int64_t heads = p_.mean_weights ? 1 : p_.N;  // a task sums over heads where their mean is wanted
     const int64_t tasks = p_.B * heads * H_ * pieces, slots = smaller(tasks, kSlots);
     const int64_t pitch = whole_steps(rows_.most * columns_.most, kLanes<A>);
-    A* const scores = run_.scratch<A>(slots * pitch);
+    A* const scores = run_.scratch<A>(slots * kQueries * pitch);
     int64_t* const offsets = run_.scratch<int64_t>(slots * 2 * pitch);
     run_.parallel(slots, [&](int64_t slot) {
       Buffers buffers{
@@ -37,7 +41,8 @@ class WindowAttend {
         const int64_t x = task % pieces * kPiece, y = task / pieces % H_;
         const int64_t n = task / pieces / H_ % heads, b = task / pieces / H_ / heads;
         for (int64_t head = n; head < (p_.mean_weights ? p_.N : n + 1); ++head)
-          for (int64_t i = x; i < smaller(x + kPiece, W_); ++i) attend(b, head, y, i, buffers);
+          for (int64_t i = x; i < smaller(x + kPiece, W_); i += kQueries)
+            attend(b, head, y, i, smaller(smaller(x + kPiece, W_) - i, kQueries), pitch, buffers);
       }
     });
   }
@@ -48,21 +53,30 @@ class WindowAttend {
     Rectangle keys, values;
   };
 
-  void attend(int64_t b, int64_t n, int64_t y, int64_t x, Buffers& buffers) const {
-    const WindowSpan &ys = rows_.at[y], &xs = columns_.at[x];
-    const int64_t count = ys.count * xs.count;
-    buffers.keys.shape(k_, ys, xs, p_);
-    buffers.values.shape(v_, ys, xs, p_);
-    A* const scores = buffers.scores;
-    dot_rows(q_.at(b, n, y, x), k_.at(b, n, ys.first, xs.first), buffers.keys.offsets, count, q_.width,
-             scores);
-    const int64_t cell = ((b * p_.N + n) * H_ + y) * W_ + x;
-    static_cast<A*>(p_.log_sum_exp)[cell] = softmax_of(scores, count, static_cast<A>(p_.scale)).log_sum_exp;
-    if (p_.weights) write_weights(ys, xs, scores, static_cast<A*>(p_.weights) + cell * size_);
-    if (p_.mean_weights)
-      add_weights(ys, xs, scores, n, static_cast<A*>(p_.mean_weights) + ((b * H_ + y) * W_ + x) * size_);
-    write_sum(scores, v_.at(b, n, ys.first, xs.first), buffers.values.offsets, count, v_.width,
-              static_cast<T*>(p_.output) + cell * p_.V, p_.V);
+  void attend(int64_t b, int64_t n, int64_t y, int64_t first, int64_t queries, int64_t pitch,
+              Buffers& buffers) const {
+    const WindowSpan& ys = rows_.at[y];
+    const int64_t cells = ((b * p_.N + n) * H_ + y) * W_;
+    for (int64_t i = 0; i < queries; ++i) {
+      const int64_t x = first + i;
+      const WindowSpan& xs = columns_.at[x];
+      A* const scores = buffers.scores + i * pitch;
+      buffers.keys.shape(k_, ys, xs, p_);
+      dot_rows(q_.at(b, n, y, x), k_.at(b, n, ys.first, xs.first), buffers.keys.offsets, ys.count * xs.count,
+               q_.width, scores);
+      static_cast<A*>(p_.log_sum_exp)[cells + x] =
+          softmax_of(scores, ys.count * xs.count, static_cast<A>(p_.scale)).log_sum_exp;
+      if (p_.weights) write_weights(ys, xs, scores, static_cast<A*>(p_.weights) + (cells + x) * size_);
+      if (p_.mean_weights)
+        add_weights(ys, xs, scores, n, static_cast<A*>(p_.mean_weights) + ((b * H_ + y) * W_ + x) * size_);
+    }
+    for (int64_t i = 0; i < queries; ++i) {
+      const int64_t x = first + i;
+      const WindowSpan& xs = columns_.at[x];
+      buffers.values.shape(v_, ys, xs, p_);
+      write_sum(buffers.scores + i * pitch, v_.at(b, n, ys.first, xs.first), buffers.values.offsets,
+                ys.count * xs.count, v_.width, static_cast<T*>(p_.output) + (cells + x) * p_.V, p_.V);
+    }
   }
 
   // body(slot, place) for each key of a query.

@@ -49,7 +49,7 @@ struct LinearAttendOptions {
 at::Tensor linear_attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const at::Tensor& mask = {}, const LinearAttendOptions& options = {});
 
-// For any S up to 4096, |q| and |k| per number up to 5, and for positive_random |y|² up to 60.
+// For S up to 1000, D up to 64 and numbers of q and k up to 5 in magnitude.
 inline constexpr MaxError kLinearAttendMaxError{1e-13, 1e-5, 5e-3, 6e-4};
 
 }  // namespace gaze::ops

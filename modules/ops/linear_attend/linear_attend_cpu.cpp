@@ -52,7 +52,7 @@ at::Tensor linear_attend_cpu(const at::Tensor& q, const at::Tensor& k, const at:
                              const std::optional<at::Tensor>& mask, int64_t map, bool causal) {
   detail::check_linear_attend(q, k, v, mask, map);
   Arguments arguments(q, k, v, mask, map, causal);
-  const at::Tensor output = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
+  at::Tensor output = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
   arguments.p.output = output.mutable_data_ptr();
   detail::TorchRuntime runtime;
   GAZE_CPU_PICK(detail::linear_attend_forward)(arguments.p, runtime);

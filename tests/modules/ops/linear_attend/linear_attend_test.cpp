@@ -89,7 +89,7 @@ TEST_P(LinearAttendReference, agrees_over_awkward_shapes_and_masks) {
        {Shape{1, 1, 1, 1, 1, 1}, Shape{2, 3, 5, 7, 3, 5}, Shape{1, 2, 17, 49, 32, 32},
         Shape{0, 2, 3, 4, 2, 2}, Shape{2, 0, 3, 4, 2, 2}, Shape{2, 2, 0, 3, 4, 4}, Shape{2, 2, 3, 0, 4, 4},
         Shape{1, 2, 6, 3, 4, 1}, Shape{1, 1, 3, 1000, 8, 2}, Shape{2, 2, 33, 65, 17, 16},
-        Shape{1, 1, 130, 129, 15, 0}, Shape{1, 1, 200, 64, 64, 63}})
+        Shape{1, 1, 130, 129, 15, 0}, Shape{1, 1, 200, 64, 64, 63}, Shape{5, 14, 3, 70, 2, 2}})
     for (const FeatureMap map : test::kFeatureMaps)
       for (const bool causal : {false, true})
         for (const bool masked : {false, true}) {

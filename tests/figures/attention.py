@@ -29,7 +29,7 @@ def row_memory(f):
     used = [float(x) for x in re.findall(r"attend \w+: (\S+) MiB", output)]
     f.line("attend, 8 heads, 4096 x 4096, width 64, key sums: above inputs and outputs",
            f"{max(used):.1f} MiB" if used else "not measured", "64 MiB", passed and bool(used))
-    _, passed = f.tests("test_ops", "*AdditiveAttend*scratch*:*AdditiveAttend*memory*:*AdditiveAttend*Memory*")
+    _, passed = f.tests("test_ops", "AdditiveAttendMemory*")
     f.line("additive_attend, T 20, S 196, H 512, B 32: scratch", "tests pass" if passed else "failed", "4 MB", passed)
 
 

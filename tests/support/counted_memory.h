@@ -18,8 +18,10 @@ class CountedMemory {
   CountedMemory(const CountedMemory&) = delete;
   CountedMemory& operator=(const CountedMemory&) = delete;
 
-  // The most bytes that lived at once, of those handed out since the start.
+  // Bytes that live, of those handed out since the start; and the most at once, since then or reset_peak().
+  int64_t current() const { return allocator_.counts->live; }
   int64_t peak() const { return allocator_.counts->peak; }
+  void reset_peak() { allocator_.counts->peak = current(); }
 
  private:
   static constexpr uint8_t kPriority = 100;

@@ -7,7 +7,7 @@
 
 #include "modules/ops/attend/attend.h"
 #include "modules/ops/attend/attend_rooms.h"
-#include "tests/support/counting_allocator.h"
+#include "tests/support/counted_memory.h"
 #include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/near.h"
@@ -215,7 +215,7 @@ TEST_P(AttendBackward, agrees_with_the_composed_room_on_large_shapes) {
 // Scores of 4096 queries and keys of 8 heads would be 512 MiB, and as much again for their gradients.
 TEST(AttendMemory, grows_with_queries_and_keys_not_with_their_product) {
   torch::manual_seed(24);
-  test::CountingAllocator memory;
+  test::CountedMemory memory;
   const auto random = [] { return at::randn({1, 8, 4096, 64}).requires_grad_(true); };
   const at::Tensor q = random(), k = random(), v = random(), grad = at::randn({1, 8, 4096, 64});
   AttendOptions o;

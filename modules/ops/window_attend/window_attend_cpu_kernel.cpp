@@ -36,7 +36,7 @@ class WindowAttend {
     int64_t* const offsets = run_.scratch<int64_t>(slots * 2 * pitch);
     run_.parallel(slots, [&](int64_t slot) {
       Buffers buffers{
-          scores + slot * pitch, {offsets + slot * 2 * pitch}, {offsets + (slot * 2 + 1) * pitch}};
+          scores + slot * kQueries * pitch, {offsets + slot * 2 * pitch}, {offsets + (slot * 2 + 1) * pitch}};
       for (int64_t task = slot; task < tasks; task += slots) {
         const int64_t x = task % pieces * kPiece, y = task / pieces % H_;
         const int64_t n = task / pieces / H_ % heads, b = task / pieces / H_ / heads;

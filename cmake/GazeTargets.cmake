@@ -38,7 +38,9 @@ macro(gaze_settings)
   endif()
   if(GAZE_SANITIZE)
     target_compile_options(gaze_options INTERFACE $<BUILD_INTERFACE:-fsanitize=${GAZE_SANITIZE};-fno-omit-frame-pointer>)
-    target_link_options(gaze_options INTERFACE $<BUILD_INTERFACE:-fsanitize=${GAZE_SANITIZE}>)
+    # A shared library finds the sanitizer's runtime in the program that loads it.
+    target_link_options(gaze_options INTERFACE $<BUILD_INTERFACE:-fsanitize=${GAZE_SANITIZE}>
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-Wl,--unresolved-symbols=ignore-all>)
   endif()
   # Formatting is LibTorch's own fmt, header-only; Debian's where LibTorch has none.
   if(NOT LibTorch_HAS_FMT)

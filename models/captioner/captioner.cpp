@@ -1,7 +1,6 @@
 #include "models/captioner/captioner.h"
 
 #include <ATen/core/grad_mode.h>
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "models/backbone/load_backbone.h"
 #include "modules/core/check.h"
+#include "modules/core/without_warnings.h"
 
 namespace gaze::models {
 namespace {
@@ -66,11 +66,7 @@ Captioner::Captioner(const ModelFile& model) {
     check_that(!options.class_evidence || options.visual_width == backbone_->classes(), kOp,
                fmt::format("the backbone's {} classes", backbone_->classes()),
                fmt::format("visual_width {}", options.visual_width));
-    // What a module says of options that are unwise is for who makes a model, not for who uses one.
-    struct Silence : c10::WarningHandler {
-      void process(const c10::Warning&) override {}
-    } silence;
-    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    const WithoutWarnings quiet;
     CaptionDecoder decoder(options);
     load_state_dict(*decoder, with_prefix(model.weights, "decoder."));
     return decoder;

@@ -238,7 +238,7 @@ torch::Tensor sources_of(const torch::Tensor& rows, int64_t beam) {
   return sources.select(1, 0).contiguous();
 }
 
-std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOptions& options) {
+void check_search(const SearchOptions& options) {
   check_that(options.beam >= 1, "search", "beam >= 1", fmt::format("beam {}", options.beam));
   check_that(options.best >= 1 && options.best <= options.beam, "search",
              fmt::format("best in 1..beam ({})", options.beam), fmt::format("best {}", options.best));
@@ -246,18 +246,23 @@ std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOp
              fmt::format("max_words {}", options.max_words));
   check_that(std::isfinite(options.length_penalty), "search", "a finite length_penalty",
              fmt::format("length_penalty {}", options.length_penalty));
+}
+
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOptions& options) {
+  check_search(options);
   const torch::NoGradGuard no_grad;
   return Search(decoder, options).run();
 }
 
 std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
                                             const SearchOptions& options) {
+  check_search(options);
   check_shape(memory, "memory", {"B", "S", {"D", decoder->options().width}}, "search");
   check_that(memory.isfinite().all().item<bool>(), "search", "finite memory", "memory with NaN or infinity");
   const torch::NoGradGuard no_grad;
   const bool training = decoder->is_training();
   decoder->eval();
-  CaptionSteps steps(decoder, memory, std::max<int64_t>(1, options.beam));
+  CaptionSteps steps(decoder, memory, options.beam);
   std::vector<std::vector<Hypothesis>> captions = search(steps, options);
   decoder->train(training);
   return captions;

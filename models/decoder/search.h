@@ -43,6 +43,9 @@ class StepDecoder {
 // The input of each group of `rows` (R' = B' * beam), [B']. Throws ArgumentError for groups of several.
 torch::Tensor sources_of(const torch::Tensor& rows, int64_t beam);
 
+// Throws ArgumentError for an option outside its range.
+void check_search(const SearchOptions& options);
+
 // Sequences of the inputs, best score first, finished ones before
 // unfinished ones; at least one an input, at most `best`, all distinct. <pad>, <start> and <unk> are never
 // emitted.

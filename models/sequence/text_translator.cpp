@@ -9,6 +9,7 @@
 
 #include "modules/core/check.h"
 #include "modules/core/error.h"
+#include "modules/core/without_warnings.h"
 
 namespace gaze::models {
 namespace {
@@ -24,6 +25,7 @@ const nlohmann::json& part(const ModelFile& model, const char* name) {
 Translator translator_of(const ModelFile& model) {
   check_that(part(model, "task") == "translate", kOp, "a model of the task \"translate\"",
              fmt::format("task {}", part(model, "task").dump()));
+  const WithoutWarnings quiet;
   Translator translator(translator_options_from_json(part(model, "translator")));
   load_state_dict(*translator, with_prefix(model.weights, "translator."));
   return translator;
@@ -106,6 +108,7 @@ ModelFile TextTranslator::to_model_file(const nlohmann::json& provenance) const 
 
 std::vector<Translation> TextTranslator::translate(const std::vector<std::string>& texts,
                                                    const SearchOptions& options) {
+  check_search(options);
   const torch::NoGradGuard no_grad;
   std::vector<Translation> results(texts.size());
   std::vector<std::vector<int64_t>> ids;

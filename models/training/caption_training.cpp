@@ -53,18 +53,6 @@ SceneReader scene_reader(const CaptionRecipe& recipe) {
   return reader;
 }
 
-LoopOptions loop_options(const CaptionRecipe& recipe, const fs::path& out) {
-  LoopOptions options;
-  options.out = out;
-  options.recipe = to_json(recipe);
-  options.seed = recipe.seed;
-  options.warmup = recipe.warmup;
-  options.clip = recipe.clip;
-  options.save_seconds = recipe.save_seconds;
-  options.score = "val_nouns";
-  return options;
-}
-
 // One run: what train_caption() holds while it works.
 class CaptionRun {
  public:
@@ -75,7 +63,7 @@ class CaptionRun {
         reader_(scene_reader(recipe_)),
         backbone_(reader_.backbone),
         grid_(reader_.grid),
-        loop_(loop_options(recipe_, out_), watch),
+        loop_(loop_options(recipe_, out_, "val_nouns"), watch),
         order_(recipe_.seed) {}
 
   TrainingResult run() {

@@ -1,4 +1,5 @@
 #include "models/training/classify_training.h"
+#include "models/data/for_each_index.h"
 
 #include <fmt/format.h>
 #include <torch/torch.h>
@@ -103,18 +104,11 @@ class ClassifyRun {
 
  private:
   LoopOptions loop_options() {
-    LoopOptions options;
-    options.out = out_;
-    options.recipe = models::to_json(recipe_);
+    LoopOptions options = models::loop_options(recipe_, out_, "val_accuracy");
     options.recipe.update({{"classes", classes_},
                            {"pictures", {train_.size(), val_.size()}},
                            {"backbone", describe_backbone(*network_)},
                            {"slots", describe_slots(*network_)}});
-    options.seed = recipe_.seed;
-    options.warmup = recipe_.warmup;
-    options.clip = recipe_.clip;
-    options.save_seconds = recipe_.save_seconds;
-    options.score = "val_accuracy";
     return options;
   }
 
@@ -198,9 +192,9 @@ class ClassifyRun {
     const size_t batch = first / kValBatch;
     if (batch < val_batches_.size()) return val_batches_[batch];
     std::vector<torch::Tensor> inputs(last - first);
-    at::parallel_for(0, static_cast<int64_t>(last - first), 1, [&](int64_t begin, int64_t end) {
-      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
-        inputs[i] = preprocess(load_image(val_[first + i].file, image_), preprocessing_).input;
+    for_each_index(static_cast<int64_t>(last - first), at::get_num_threads(), [&](int64_t i) {
+      const auto at = static_cast<size_t>(i);
+      inputs[at] = preprocess(load_image(val_[first + at].file, image_), preprocessing_).input;
     });
     const torch::Tensor stacked = torch::stack(inputs);
     kept_bytes_ += stacked.numel() * 4;

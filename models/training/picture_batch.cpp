@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "models/data/for_each_index.h"
 #include "models/training/streams.h"
 
 namespace gaze::models {
@@ -94,13 +95,11 @@ torch::Tensor cropped_inputs(PictureStore& store, const std::vector<int64_t>& in
   squash.mode = ResizeMode::squash;
   const auto B = static_cast<int64_t>(indices.size());
   std::vector<torch::Tensor> inputs(indices.size());
-  at::parallel_for(0, B, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      Random random({key, kPicture, static_cast<uint64_t>(b)});
-      const Image crop =
-          random_crop(store.get(indices[static_cast<size_t>(b)]), options.smallest, options.flip, random);
-      inputs[static_cast<size_t>(b)] = preprocess(crop, squash).input;
-    }
+  for_each_index(B, at::get_num_threads(), [&](int64_t b) {
+    Random random({key, kPicture, static_cast<uint64_t>(b)});
+    const Image crop =
+        random_crop(store.get(indices[static_cast<size_t>(b)]), options.smallest, options.flip, random);
+    inputs[static_cast<size_t>(b)] = preprocess(crop, squash).input;
   });
   return torch::stack(inputs);
 }

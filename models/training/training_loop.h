@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "models/data/random.h"
 #include "models/training/run_state.h"
@@ -37,6 +38,13 @@ struct LoopOptions {
   double save_seconds = 60;  // how often the state is saved
   std::string score;         // what the log calls TrainingMoment::val_score
 };
+
+// As a recipe has them; `score` is what the log calls TrainingMoment::val_score.
+template <typename Recipe>
+LoopOptions loop_options(const Recipe& recipe, std::filesystem::path out, std::string score) {
+  return {std::move(out), to_json(recipe),     recipe.seed,     recipe.warmup,
+          recipe.clip,    recipe.save_seconds, std::move(score)};
+}
 
 struct LoopStage {
   std::string name;

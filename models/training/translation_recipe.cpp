@@ -14,7 +14,7 @@ nlohmann::json to_json(const TranslationRecipe& recipe) {
           {"max-tokens", recipe.max_tokens},
           {"encoder", recipe.encoder},
           {"decoder", recipe.decoder},
-          {"attention", recipe.attention},
+          {"no-attention", !recipe.attention},
           {"score", recipe.score},
           {"fusion", recipe.fusion},
           {"embedding", recipe.embedding},

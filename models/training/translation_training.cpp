@@ -68,18 +68,6 @@ TextTokenizer tokenizer_of(const std::string& kind, const std::vector<TextPair>&
   return TextTokenizer::from_texts(kind_of(kind), texts, min_count);
 }
 
-LoopOptions loop_options(const TranslationRecipe& recipe, const fs::path& out) {
-  LoopOptions options;
-  options.out = out;
-  options.recipe = to_json(recipe);
-  options.seed = recipe.seed;
-  options.warmup = recipe.warmup;
-  options.clip = recipe.clip;
-  options.save_seconds = recipe.save_seconds;
-  options.score = "val_exact";
-  return options;
-}
-
 // One run: what train_translation() holds while it works.
 class TranslationRun {
  public:
@@ -89,13 +77,18 @@ class TranslationRun {
         out_(std::move(out)),
         pairs_(read_pairs(recipe_)),
         text_(make_text()),
-        loop_(loop_options(recipe_, out_), watch),
+        loop_(loop_options(recipe_, out_, "val_exact"), watch),
         order_(recipe_.seed) {}
 
   TranslationTraining run() {
     train_ = encode(pairs_.train);
     val_ = encode(pairs_.val);
     const auto count = static_cast<int64_t>(train_.size());
+    const size_t left_out = pairs_.train.size() + pairs_.val.size() - train_.size() - val_.size();
+    if (left_out > 0) {
+      pairs_.skipped += fmt::format("{}{} pairs of more than {} tokens a side were left out",
+                                    pairs_.skipped.empty() ? "" : "\n", left_out, recipe_.max_tokens - 1);
+    }
     check_that(count >= recipe_.batch, kOp, fmt::format("at least batch = {} pairs", recipe_.batch),
                fmt::format("{} of at most {} tokens a side", count, recipe_.max_tokens - 1));
     check_that(!val_.empty(), kOp, "pairs to validate on", "none");

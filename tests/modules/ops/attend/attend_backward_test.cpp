@@ -7,6 +7,7 @@
 
 #include "modules/ops/attend/attend.h"
 #include "modules/ops/attend/attend_rooms.h"
+#include "tests/modules/ops/attend/attend_reference.h"
 #include "tests/support/counted_memory.h"
 #include "tests/support/cpu_isas.h"
 #include "tests/support/gradient_check.h"
@@ -20,13 +21,7 @@ using ops::AttendOptions;
 using ops::AttendWeights;
 using ops::kAttendMaxError;
 using test::expect_near;
-
-AttendOptions with_weights(bool causal = false) {
-  AttendOptions options;
-  options.weights = AttendWeights::per_head;
-  options.causal = causal;
-  return options;
-}
+using test::with_weights;
 
 class AttendBackward : public test::OnCpuIsa {};
 INSTANTIATE_TEST_SUITE_P(, AttendBackward, test::every_cpu_isa(), test::cpu_isa_of);

@@ -15,6 +15,14 @@ namespace gaze::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// All weights of every head.
+inline ops::AttendOptions with_weights(bool causal = false) {
+  ops::AttendOptions options;
+  options.weights = ops::AttendWeights::per_head;
+  options.causal = causal;
+  return options;
+}
+
 inline at::Tensor wide(const at::Tensor& x, at::IntArrayRef shape) {
   return x.to(at::kDouble).expand(shape);
 }

@@ -25,13 +25,7 @@ using ops::kAttendMaxError;
 using test::attend_reference;
 using test::expect_near;
 using test::kInfinity;
-
-AttendOptions with_weights(bool causal = false) {
-  AttendOptions options;
-  options.weights = AttendWeights::per_head;
-  options.causal = causal;
-  return options;
-}
+using test::with_weights;
 
 at::Tensor worked_query() {
   return at::tensor({0.6, 0.4}, at::kDouble).view({1, 1, 1, 2});

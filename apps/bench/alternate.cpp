@@ -2,6 +2,10 @@
 
 #include <ATen/Parallel.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,6 +28,15 @@ double milliseconds(const std::function<void()>& work, bool cpu_time) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Whether the C library hands a freed map back to the kernel depends on what came before; the page faults of
+// the next one would be most of the time of either side.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
@@ -41,6 +54,7 @@ void add_machine(nlohmann::ordered_json& line) {
 }  // namespace
 
 Timing alternate(const Pair& pair, const Rounds& rounds) {
+  keep_freed_memory();
   std::vector<double> ours, theirs, ratios;
   for (int round = -rounds.warm_ups; round < rounds.measured; ++round) {
     double mine = 0, other = 0;

@@ -28,7 +28,8 @@ struct Timing {
   double spread = 0;  // of the rounds' own ratios: the distance of their quartiles, divided by their median
 };
 
-// Each round runs both once, and the one that goes first changes from round to round.
+// Each round runs both once, and the one that goes first changes from round to round. From then on the
+// process keeps the memory it frees.
 Timing alternate(const Pair& pair, const Rounds& rounds);
 
 // The line of results: {"name", "ours_ms", "peer", "peer_ms", "ratio", "isa", "threads", "spread"}.

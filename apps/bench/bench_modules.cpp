@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "apps/bench/alternate.h"
-#include "modules/ops/spatial_gate/spatial_gate.h"
+#include "modules/ops/channel_spatial_gate/channel_spatial_gate.h"
 #include "modules/ops/squeeze_excite/squeeze_excite.h"
 
 namespace gaze {
@@ -46,8 +46,9 @@ at::Tensor se(const Work& work) {
 }
 
 at::Tensor cbam(const Work& work) {
-  const at::Tensor gate = ops::channel_gate(work.x, work.channel, ops::Pool::avg_max);
-  return ops::spatial_gate(work.x, work.spatial, {}, {work.shortcut, true}, gate).output;
+  return ops::channel_spatial_gate(work.x, work.channel, work.spatial, ops::Pool::avg_max, {},
+                                   {work.shortcut, true})
+      .output;
 }
 
 at::Tensor layers(const at::Tensor& squeezed, const ops::SqueezeExciteWeights& weights) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "modules/core/attention_map.h"
 #include "modules/core/check.h"
 
 namespace gaze {
@@ -33,11 +32,7 @@ torch::Tensor CbamImpl::forward_to_end(const torch::Tensor& x, const torch::Tens
 
 torch::Tensor CbamImpl::gate(const torch::Tensor& x, const ops::Tail& tail) {
   check_shape(x, "x", {"B", {"C", options_.channels}, "H", "W"}, kCard.name);
-  const torch::Tensor channel_gate =
-      ops::channel_gate(x, channel_.weights(), ops::Pool::avg_max, mix_);  // [B, C]
-  if (MapRecorder* const recorder = MapRecorder::current())
-    recorder->file("channel", AttentionMap::Kind::channel, channel_gate);
-  return spatial_.gate(x, mix_, tail, channel_gate);
+  return spatial_.gate(x, mix_, tail, channel_.weights(), ops::Pool::avg_max);
 }
 
 std::string CbamImpl::spec() const {

@@ -22,26 +22,42 @@ SpatialLayers::SpatialLayers(torch::nn::Module& owner, const SpatialLayersOption
   }
 }
 
+torch::Tensor SpatialLayers::gate(const torch::Tensor& x, const torch::Tensor& mix, const ops::Tail& tail) {
+  return finish(x, ops::spatial_gate(x, weights(x), mix, tail));
+}
+
 torch::Tensor SpatialLayers::gate(const torch::Tensor& x, const torch::Tensor& mix, const ops::Tail& tail,
-                                  const torch::Tensor& channel_gate) {
+                                  const ops::SqueezeExciteWeights& channel, ops::Pool pool) {
+  const ops::ChannelSpatialGated gated = ops::channel_spatial_gate(x, channel, weights(x), pool, mix, tail);
+  if (MapRecorder* const recorder = MapRecorder::current())
+    recorder->file("channel", AttentionMap::Kind::channel, gated.channel_gate);
+  return finish(x, {gated.output, gated.gate, gated.mean, gated.variance});
+}
+
+bool SpatialLayers::batch_statistics(const torch::Tensor& x) const {
+  return bn_ && bn_->is_training() && x.size(0) * x.size(2) * x.size(3) > 1;
+}
+
+ops::SpatialGateWeights SpatialLayers::weights(const torch::Tensor& x) const {
   ops::SpatialGateWeights weights;
   weights.weight = order_ == PlaneOrder::max_mean ? conv_->weight : conv_->weight.flip(1);  // [1, 2, k, k]
-  const int64_t cells = x.size(0) * x.size(2) * x.size(3);
-  const bool batch_statistics = bn_ && bn_->is_training() && cells > 1;
-  if (bn_) {
-    weights.norm = {bn_->weight, bn_->bias, {}, {}, bn_->options.eps()};
-    if (!batch_statistics) {
-      weights.norm.mean = bn_->running_mean;
-      weights.norm.variance = bn_->running_var;
-    }
+  if (!bn_) return weights;
+  weights.norm = {bn_->weight, bn_->bias, {}, {}, bn_->options.eps()};
+  if (!batch_statistics(x)) {
+    weights.norm.mean = bn_->running_mean;
+    weights.norm.variance = bn_->running_var;
   }
-  const ops::SpatialGated gated = ops::spatial_gate(x, weights, mix, tail, channel_gate);
-  if (batch_statistics) {
+  return weights;
+}
+
+torch::Tensor SpatialLayers::finish(const torch::Tensor& x, const ops::SpatialGated& gated) {
+  if (batch_statistics(x)) {
     const torch::NoGradGuard guard;
+    const auto cells = static_cast<double>(gated.gate.numel());
     const double momentum = bn_->options.momentum().value();
-    const double unbiased = static_cast<double>(cells) / static_cast<double>(cells - 1);
     bn_->running_mean.lerp_(gated.mean.to(bn_->running_mean.scalar_type()), momentum);
-    bn_->running_var.lerp_((gated.variance * unbiased).to(bn_->running_var.scalar_type()), momentum);
+    bn_->running_var.lerp_((gated.variance * (cells / (cells - 1))).to(bn_->running_var.scalar_type()),
+                           momentum);
     bn_->num_batches_tracked.add_(1);
   }
   if (MapRecorder* const recorder = MapRecorder::current())

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "modules/attention/spec.h"
-#include "modules/ops/spatial_gate/spatial_gate.h"
+#include "modules/ops/channel_spatial_gate/channel_spatial_gate.h"
 
 namespace gaze {
 
@@ -36,8 +36,10 @@ class SpatialLayers {
   // ops::spatial_gate with these layers. In training the norm uses the batch's statistics and updates the
   // running ones; a batch of one cell or none has none: it uses the running ones and leaves them alone. Files
   // the map "spatial" [B, H, W].
+  torch::Tensor gate(const torch::Tensor& x, const torch::Tensor& mix, const ops::Tail& tail);
+  // The same after a channel gate: ops::channel_spatial_gate. Files its map "channel" [B, C] first.
   torch::Tensor gate(const torch::Tensor& x, const torch::Tensor& mix, const ops::Tail& tail,
-                     const torch::Tensor& channel_gate = {});
+                     const ops::SqueezeExciteWeights& channel, ops::Pool pool);
 
   // The authors' start, bn.weight 0 (a gate of 1/2), with Init::paper; bn.weight 1 with Init::identity.
   void reset_parameters(Init init);
@@ -45,6 +47,11 @@ class SpatialLayers {
   int64_t macs(int64_t height, int64_t width) const;
 
  private:
+  bool batch_statistics(const torch::Tensor& x) const;
+  ops::SpatialGateWeights weights(const torch::Tensor& x) const;
+  // Running statistics and the map.
+  torch::Tensor finish(const torch::Tensor& x, const ops::SpatialGated& gated);
+
   PlaneOrder order_;
   torch::nn::Conv2d conv_{nullptr};
   torch::nn::BatchNorm2d bn_{nullptr};

@@ -1,6 +1,6 @@
 // Which of a CPU kernel's three builds runs. Includes no torch.
 //
-// A kernel is one source, compiled once per instruction set (gaze_cpu_kernels in CMakeLists.txt). Its entry
+// A kernel is one source, compiled once per instruction set (`kernels` in modules/ops/CMakeLists.txt). Its entry
 // is declared with GAZE_CPU_KERNEL and defined under the name GAZE_CPU_NAME gives it; the op calls the
 // pointer that GAZE_CPU_PICK returns:
 //

@@ -13,23 +13,48 @@ constexpr int64_t kWorthSharing = int64_t{1} << 16;  // multiply-accumulates
 
 constexpr int64_t kInputsAtOnce = 1024;  // of four pictures: half of a first-level cache
 
-// out[n, o] = sum over i of weight[o, i] · in[n, i], for rows o in [begin, end) and up to four pictures.
+// Rows of weights that meet the same inputs, as many as there are registers for the sums of four pictures.
+#if defined(__AVX512F__)
+constexpr int64_t kOutputsAtOnce = 4;
+#else
+constexpr int64_t kOutputsAtOnce = 1;
+#endif
+
+// out[n, o] = sum over i of weight[o, i] · in[n, i], for kOutputs rows o from `begin` on, up to four pictures
+// and the inputs [first, first + count).
+template <typename A, int64_t kOutputs, int64_t kPictures>
+GAZE_LANES void dense_tile(const A* weight, const A* in, A* out, int64_t begin, int64_t outputs,
+                           int64_t inputs, int64_t first, int64_t count) {
+  Lanes<A> sums[kOutputs][kPicturesAtOnce] = {};
+  const A* const row = weight + begin * inputs + first;
+  for_lanes<A>(count, [&](int64_t i, auto part) {
+    Lanes<A> w[kOutputs];
+    for (int64_t o = 0; o < kOutputs; ++o) w[o] = load(row + o * inputs + i, part);
+    for (int64_t n = 0; n < kPictures; ++n) {
+      const Lanes<A> x = load(in + n * inputs + first + i, part);
+      for (int64_t o = 0; o < kOutputs; ++o) sums[o][n] += w[o] * x;
+    }
+  });
+  for (int64_t o = 0; o < kOutputs; ++o) {
+    A joined[kPicturesAtOnce];
+    sums_of_lanes(sums[o], joined);
+    for (int64_t n = 0; n < kPictures; ++n) {
+      A& to = out[n * outputs + begin + o];
+      to = first == 0 ? joined[n] : to + joined[n];
+    }
+  }
+}
+
 template <typename A, int64_t kPictures>
 void dense_rows(const A* weight, const A* in, A* out, int64_t begin, int64_t end, int64_t outputs,
                 int64_t inputs) {
-  for (int64_t first = 0; first < inputs; first += kInputsAtOnce)
-    for (int64_t o = begin; o < end; ++o) {
-      const A* const row = weight + o * inputs + first;
-      Lanes<A> sums[kPictures] = {};
-      for_lanes<A>(smaller(kInputsAtOnce, inputs - first), [&](int64_t i, auto part) {
-        const Lanes<A> w = load(row + i, part);
-        for (int64_t n = 0; n < kPictures; ++n) sums[n] += w * load(in + n * inputs + first + i, part);
-      });
-      for (int64_t n = 0; n < kPictures; ++n) {
-        const A sum = sum_of_lanes(sums[n]);
-        out[n * outputs + o] = first == 0 ? sum : out[n * outputs + o] + sum;
-      }
-    }
+  for (int64_t first = 0; first < inputs; first += kInputsAtOnce) {
+    const int64_t count = smaller(kInputsAtOnce, inputs - first);
+    int64_t o = begin;
+    for (; o + kOutputsAtOnce <= end; o += kOutputsAtOnce)
+      dense_tile<A, kOutputsAtOnce, kPictures>(weight, in, out, o, outputs, inputs, first, count);
+    for (; o < end; ++o) dense_tile<A, 1, kPictures>(weight, in, out, o, outputs, inputs, first, count);
+  }
 }
 
 // out [pictures, outputs] = in [pictures, inputs] · weightᵀ, weight [outputs, inputs]

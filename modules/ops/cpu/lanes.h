@@ -323,6 +323,27 @@ GAZE_LANES double fold(Lanes<double> v, const Join& join) {
       join(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
   return join(join(four[0], four[2]), join(four[1], four[3]));
 }
+// Four vectors at once, each joined pairwise as `fold` does: a quarter of the shuffles.
+template <typename Join>
+GAZE_LANES void fold_four(const Lanes<float> (&v)[4], const Join& join, float* out) {
+  const auto halves = [&](auto a, auto b) __attribute__((always_inline)) {  // eight lanes of a, eight of b
+    return join(__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
+  };
+  const auto ab = halves(v[0], v[1]), cd = halves(v[2], v[3]);
+  const auto four =  // four lanes of each
+      join(__builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+           __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
+  const auto two = join(__builtin_shufflevector(four, four, 0, 1, 4, 5, 8, 9, 12, 13),
+                        __builtin_shufflevector(four, four, 2, 3, 6, 7, 10, 11, 14, 15));
+  const auto one =
+      join(__builtin_shufflevector(two, two, 0, 2, 4, 6), __builtin_shufflevector(two, two, 1, 3, 5, 7));
+  __builtin_memcpy(out, &one, sizeof one);
+}
+template <typename Join>
+GAZE_LANES void fold_four(const Lanes<double> (&v)[4], const Join& join, double* out) {
+  for (int64_t i = 0; i < 4; ++i) out[i] = fold(v[i], join);
+}
 template <typename V>
 GAZE_LANES auto sum_of_lanes(V v) {
   return fold(
@@ -332,6 +353,18 @@ template <typename V>
 GAZE_LANES auto largest_lane(V v) {
   return fold(
       v, [](auto a, auto b) __attribute__((always_inline)) { return b > a ? b : a; });
+}
+
+// The sums, and the largest numbers, of four vectors.
+template <typename A, typename V>
+GAZE_LANES void sums_of_lanes(const V (&v)[4], A* out) {
+  fold_four(
+      v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; }, out);
+}
+template <typename A, typename V>
+GAZE_LANES void largest_lanes(const V (&v)[4], A* out) {
+  fold_four(
+      v, [](auto a, auto b) __attribute__((always_inline)) { return b > a ? b : a; }, out);
 }
 
 // The least place of those lanes that hold `top`.
@@ -370,6 +403,15 @@ GAZE_LANES Pieces cut(int64_t count, int64_t bytes_of_one, int64_t least, int64_
   int64_t step = smaller((int64_t{64} << 10) / bytes_of_one, most);
   if (step < least) step = least;
   return {step, (count + step - 1) / step};
+}
+
+// How many pictures go through a kernel's passes together: up to 4 MB of them, so that the later passes find
+// in the cache what the first has read, in groups of like size. At least one.
+GAZE_LANES int64_t pictures_together(int64_t bytes_of_one, int64_t pictures) {
+  const int64_t most = (int64_t{4} << 20) / bytes_of_one;
+  if (most <= 1 || pictures <= 1) return 1;
+  const int64_t groups = (pictures + most - 1) / most;
+  return (pictures + groups - 1) / groups;
 }
 
 }  // namespace

@@ -21,31 +21,25 @@ struct CellSums {
   }
 };
 
-// Sum and maximum of u over the channels of one cell, x [C]; two of each, so that one need not wait for the
-// other.
+constexpr int64_t kCellsTogether = 4;
+
+// Sums and maxima of u over the channels of four cells, x [4, C], into the first four of `sums` and
+// `largest`: a channel's gate is read once for them, and their lanes are joined together.
 template <typename T, typename A>
-GAZE_LANES void squeeze_cell(const T* x, const A* channel_gate, int64_t C, A* sum, A* largest) {
-  constexpr int64_t kStep = kLanes<A>;
+GAZE_LANES void squeeze_cells(const T* x, const A* channel_gate, int64_t C, A* sums, A* largest) {
   const A lowest = -A(__builtin_inff());
-  const auto product = [&](int64_t c, auto part) {
-    const Lanes<A> v = load(x + c, part);
-    return channel_gate ? v * load(channel_gate + c, part) : v;
-  };
-  Lanes<A> sums[2] = {}, tops[2] = {all_lanes(lowest), all_lanes(lowest)};
-  int64_t c = 0;
-  for (; c + 2 * kStep <= C; c += 2 * kStep)
-    for (int64_t k = 0; k < 2; ++k) {
-      const Lanes<A> u = product(c + k * kStep, Whole());
-      sums[k] += u;
-      tops[k] = larger(tops[k], u);
+  Lanes<A> sum[kCellsTogether] = {}, top[kCellsTogether];
+  for (int64_t k = 0; k < kCellsTogether; ++k) top[k] = all_lanes(lowest);
+  for_lanes<A>(C, [&](int64_t c, auto part) {
+    const Lanes<A> factor = channel_gate ? load(channel_gate + c, part) : all_lanes(A(1));
+    for (int64_t k = 0; k < kCellsTogether; ++k) {
+      const Lanes<A> u = load(x + k * C + c, part) * factor;
+      sum[k] += u;
+      top[k] = larger(top[k], outside(u, lowest, part));
     }
-  for_lanes<A>(C - c, [&](int64_t i, auto part) {
-    const Lanes<A> u = product(c + i, part);
-    sums[0] += u;
-    tops[0] = larger(tops[0], outside(u, lowest, part));
   });
-  *sum = sum_of_lanes(sums[0] + sums[1]);
-  *largest = largest_lane(larger(tops[0], tops[1]));
+  sums_of_lanes(sum, sums);
+  largest_lanes(top, largest);
 }
 
 // x and grad [cells, C], channel_gate [C] or null: u = x · channel_gate.
@@ -53,12 +47,13 @@ template <typename T, typename A>
 void squeeze_rows(const T* x, const T* grad, const A* channel_gate, int64_t cells, int64_t C,
                   const CellSums<A>& sums) {
   const A lowest = -A(__builtin_inff());
-  for (int64_t cell = 0; cell < cells; ++cell, x += C) {
-    if (!sums.where && !sums.product) {
-      squeeze_cell(x, channel_gate, C, sums.mean + cell, sums.largest + cell);
-      sums.mean[cell] /= static_cast<A>(C);
-      continue;
+  int64_t cell = 0;
+  if (!sums.where && !sums.product)
+    for (; cell + kCellsTogether <= cells; cell += kCellsTogether, x += kCellsTogether * C) {
+      squeeze_cells(x, channel_gate, C, sums.mean + cell, sums.largest + cell);
+      for (int64_t k = 0; k < kCellsTogether; ++k) sums.mean[cell + k] /= static_cast<A>(C);
     }
+  for (; cell < cells; ++cell, x += C) {
     Lanes<A> sum = {}, top = all_lanes(lowest), product = {};
     LaneIndices<A> where = {};
     for_lanes<A>(C, [&](int64_t c, auto part) {

@@ -11,7 +11,8 @@ torch::Tensor cells_of(const torch::Tensor& x) {
   return x.flatten(2).transpose(1, 2);  // [B, H·W, C]
 }
 
-CellBlock::CellBlock(const CellBlockOptions& options, int64_t memory_channels, const char* block) {
+CellBlock::CellBlock(const CellBlockOptions& options, int64_t memory_channels, const char* block,
+                     int64_t grid_relative) {
   check_that(options.channels >= 1, block, "channels >= 1", fmt::format("channels {}", options.channels));
   MultiHeadAttentionOptions attention;
   attention.query_width = options.channels;
@@ -19,13 +20,21 @@ CellBlock::CellBlock(const CellBlockOptions& options, int64_t memory_channels, c
   attention.heads = options.heads;
   attention.width = options.width;
   attention.bias = options.bias;
+  attention.grid_relative = grid_relative;
   attention_ = register_module("attention", MultiHeadAttention(attention, block));
   if (options.init == Init::identity) attention_->zero_output();
 }
 
 torch::Tensor CellBlock::add_attended(const torch::Tensor& x, const torch::Tensor& cells,
                                       const torch::Tensor& memory) {
-  const torch::Tensor seen = attention_->forward(cells, memory, memory).output;  // [B, H·W, C]
+  return add_cells(x, attention_->forward(cells, memory, memory).output);
+}
+
+torch::Tensor CellBlock::add_self_attended(const torch::Tensor& x) {
+  return add_cells(x, attention_->forward_on_grid(cells_of(x), x.size(2), x.size(3)).output);
+}
+
+torch::Tensor CellBlock::add_cells(const torch::Tensor& x, const torch::Tensor& seen) {
   return torch::add(x, seen.transpose(1, 2).view(x.sizes())).contiguous(x.suggest_memory_format());
 }
 

@@ -27,14 +27,21 @@ torch::Tensor cells_of(const torch::Tensor& x);
 class CellBlock : public AttentionBlock {
  protected:
   // Throws ArgumentError in the name of `block`.
-  CellBlock(const CellBlockOptions& options, int64_t memory_channels, const char* block);
+  CellBlock(const CellBlockOptions& options, int64_t memory_channels, const char* block,
+            int64_t grid_relative = 0);
 
   // cells [B, H·W, C] of x; memory [B, S, M], which may be the same tensor.
   torch::Tensor add_attended(const torch::Tensor& x, const torch::Tensor& cells, const torch::Tensor& memory);
 
+  // The same over the cells of x itself, which know where they are with grid_relative.
+  torch::Tensor add_self_attended(const torch::Tensor& x);
+
   int64_t attention_macs(int64_t cells, int64_t memory_cells) const;
 
  private:
+  // x + what its cells saw [B, H·W, C]
+  static torch::Tensor add_cells(const torch::Tensor& x, const torch::Tensor& seen);
+
   MultiHeadAttention attention_{nullptr};
 };
 

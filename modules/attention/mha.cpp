@@ -8,14 +8,13 @@
 namespace gaze {
 
 MhaImpl::MhaImpl(const MhaOptions& options)
-    : CellBlock(options, options.channels, kCard.name), options_(options) {
+    : CellBlock(options, options.channels, kCard.name, options.relative), options_(options) {
   if (options_.width == 0) options_.width = options_.channels;
 }
 
 torch::Tensor MhaImpl::forward(const torch::Tensor& x) {
   check_shape(x, "x", {"B", {"C", options_.channels}, "H", "W"}, kCard.name);
-  const torch::Tensor cells = detail::cells_of(x);
-  return add_attended(x, cells, cells);
+  return add_self_attended(x);
 }
 
 std::string MhaImpl::spec() const {
@@ -25,7 +24,8 @@ std::string MhaImpl::spec() const {
 }
 
 int64_t MhaImpl::macs(int64_t height, int64_t width) const {
-  return attention_macs(height * width, height * width);
+  const int64_t of_distances = options_.relative > 0 ? height * width * (height + width) * options_.width : 0;
+  return attention_macs(height * width, height * width) + of_distances;
 }
 
 void MhaImpl::pretty_print(std::ostream& stream) const {
@@ -36,6 +36,7 @@ void MhaImpl::pretty_print(std::ostream& stream) const {
 SpecOptions MhaImpl::spec_options(MhaOptions& options) {
   SpecOptions list(kCard.name);
   detail::add_cell_options(list, options);
+  list.integer("relative", options.relative, "rows and columns between cells that are told apart; 0: none");
   list.init(options.init);
   return list;
 }

@@ -9,13 +9,16 @@
 
 namespace gaze {
 
-using MhaOptions = CellBlockOptions;
+struct MhaOptions : CellBlockOptions {
+  int64_t relative = 0;  // L of GridDistances: cells know how many rows and columns lie between them, those
+                         // from L - 1 on alike; 0: their place is nothing to them
+};
 
 // y = x + out(attend(queries, keys and values of the H·W cells of x)): each cell takes what it needs from all
-// others, whatever their place. x [B, C, H, W] with any H, W >= 1; the work grows with (H·W)².
+// others. x [B, C, H, W] with any H, W >= 1; the work grows with (H·W)².
 //
-// State keys: attention.{query, key, value, out}.{weight, bias}, those of MultiHeadAttention. With
-// Init::identity `out` starts at 0.
+// State keys: attention.{query, key, value, out}.{weight, bias}, those of MultiHeadAttention; with relative
+// positions attention.grid.{row, column}. With Init::identity `out` starts at 0.
 //
 // Maps: "self" [B, H·W, H·W], the mean over heads; a row is a query's.
 class MhaImpl : public detail::CellBlock {

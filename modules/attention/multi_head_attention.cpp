@@ -29,6 +29,8 @@ MultiHeadAttentionOptions checked(MultiHeadAttentionOptions options, const std::
           "heads", options.heads);
   require(options.relative >= 0, "relative >= 1, or 0 for no relative positions", "relative",
           options.relative);
+  require(options.grid_relative >= 0, "grid_relative >= 1, or 0 for none", "grid_relative",
+          options.grid_relative);
   require(options.dropout >= 0 && options.dropout < 1, "dropout in [0, 1)", "dropout", options.dropout);
   constexpr int64_t kNarrow = 32;
   if (options.width / options.heads < kNarrow) {
@@ -61,11 +63,15 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadAttentionOptions& 
   if (options_.relative > 0) {
     relative_ = register_parameter("relative", torch::empty({options_.heads, 2 * options_.relative - 1}));
   }
+  if (options_.grid_relative > 0)
+    grid_ = register_module("grid", GridDistances(options_.grid_relative, options_.width / options_.heads));
   reset_parameters();
 }
 
 void MultiHeadAttentionImpl::reset_parameters() {
   if (relative_.defined()) torch::nn::init::zeros_(relative_);
+  if (grid_)
+    for (torch::Tensor& table : grid_->parameters()) torch::nn::init::zeros_(table);
   out_->reset_parameters();
   for (const torch::nn::Linear& projection : {query_, key_, value_}) {
     torch::nn::init::xavier_uniform_(projection->weight);
@@ -90,7 +96,18 @@ AttendedTokens MultiHeadAttentionImpl::forward(const torch::Tensor& query, const
                                                AttentionWeights weights) {
   check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
   check_shape(key, "key", {{"B", query.size(0)}, "S", {"key_width", options_.key_width}}, called_);
-  return attend(query, project(key, value), mask, weights, query.is_same(key) ? "self" : "cross");
+  return attend(split_heads(query_->forward(query)), project(key, value), mask, weights,
+                query.is_same(key) ? "self" : "cross");
+}
+
+AttendedTokens MultiHeadAttentionImpl::forward_on_grid(const torch::Tensor& tokens, int64_t rows,
+                                                       int64_t columns, const AttentionMask& mask,
+                                                       AttentionWeights weights) {
+  check_shape(tokens, "tokens",
+              {"B", {"rows * columns", rows * columns}, {"query_width", options_.query_width}}, called_);
+  const torch::Tensor q = split_heads(query_->forward(tokens));
+  return attend(q, project(tokens, tokens), mask, weights, "self",
+                grid_ ? grid_->forward(q, rows, columns) : GridBiases());
 }
 
 ProjectedMemory MultiHeadAttentionImpl::project(const torch::Tensor& key, const torch::Tensor& value) {
@@ -104,27 +121,28 @@ AttendedTokens MultiHeadAttentionImpl::attend_projected(const torch::Tensor& que
                                                         const torch::Tensor& values,
                                                         const AttentionMask& mask, AttentionWeights weights) {
   check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
-  return attend(query, {keys, values}, mask, weights, "cross");
+  return attend(split_heads(query_->forward(query)), {keys, values}, mask, weights, "cross");
 }
 
-AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const ProjectedMemory& memory,
+AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& q, const ProjectedMemory& memory,
                                               const AttentionMask& mask, AttentionWeights weights,
-                                              const char* map) {
+                                              const char* map, const GridBiases& grid) {
   MapRecorder* const recorder = MapRecorder::current();
   ops::AttendOptions how;
   how.causal = options_.causal;
   how.weights = weights;
   if (recorder != nullptr && how.weights == AttentionWeights::none) how.weights = AttentionWeights::head_mean;
-  how.key_mask = keys_to_see(mask.key_padding, query.size(0), memory.keys.size(2), called_);
+  how.key_mask = keys_to_see(mask.key_padding, q.size(0), memory.keys.size(2), called_);
   how.relative = relative_;
   how.relative_inside = options_.relative_inside;
+  how.row_bias = grid.rows;
+  how.column_bias = grid.columns;
   if (is_training() && options_.dropout > 0) {
     how.dropout = options_.dropout;
     how.seed = torch::randint(std::numeric_limits<int64_t>::max(), {1}, torch::kLong).item<int64_t>();
   }
 
-  const ops::Attended attended =
-      ops::attend(split_heads(query_->forward(query)), memory.keys, memory.values, mask.pairs, how);
+  const ops::Attended attended = ops::attend(q, memory.keys, memory.values, mask.pairs, how);
   const torch::Tensor together = attended.output.transpose(1, 2).flatten(2);  // [B, T, D]
   AttendedTokens result{out_->forward(together), {}};                         // [B, T, query_width]
   if (weights != AttentionWeights::none) result.weights = attended.weights;
@@ -139,9 +157,9 @@ AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& query, const 
 void MultiHeadAttentionImpl::pretty_print(std::ostream& stream) const {
   stream << fmt::format(
       "gaze::MultiHeadAttention(query_width={}, key_width={}, value_width={}, width={}, heads={}, bias={}, "
-      "dropout={}, causal={}, relative={})",
+      "dropout={}, causal={}, relative={}, grid_relative={})",
       options_.query_width, options_.key_width, options_.value_width, options_.width, options_.heads,
-      options_.bias, options_.dropout, options_.causal, options_.relative);
+      options_.bias, options_.dropout, options_.causal, options_.relative, options_.grid_relative);
 }
 
 int64_t MultiHeadAttentionImpl::macs(int64_t queries, int64_t keys) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "modules/attention/positions.h"
 #include "modules/ops/attend/attend.h"
 
 namespace gaze {
@@ -23,6 +24,7 @@ struct MultiHeadAttentionOptions {
   bool causal = false;      // query t sees keys s <= t + S - T: a decoder over its own words, cached or not
   int64_t relative = 0;     // L, a learned bias a head for each distance below it, the rest as L - 1; 0: none
   bool relative_inside = false;  // the bias is added to q·k before the scaling
+  int64_t grid_relative = 0;     // L of GridDistances, for forward_on_grid; 0: none
 };
 
 // Who may look where. A tensor alone is `pairs`.
@@ -58,7 +60,8 @@ struct ProjectedMemory {
 // of few numbers tell few keys apart.
 //
 // State keys: query, key, value, out, each .weight and .bias; with relative positions `relative` [N, 2L-1],
-// ops::AttendOptions's. Query, key and value start Xavier-uniform, each by itself; all biases at 0.
+// ops::AttendOptions's; with grid_relative `grid`.{row, column} of GridDistances. Query, key and value start
+// Xavier-uniform, each by itself; all biases at 0.
 //
 // Maps: [B, T, S], the mean over heads: "self" where query and key are one tensor, else "cross".
 class MultiHeadAttentionImpl : public torch::nn::Module {
@@ -69,6 +72,12 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
 
   AttendedTokens forward(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
                          const AttentionMask& mask = {}, AttentionWeights weights = AttentionWeights::none);
+
+  // Self-attention of tokens [B, rows·columns, query_width] that lie on a grid, row by row; what
+  // grid_relative is for, which the other ways leave out.
+  AttendedTokens forward_on_grid(const torch::Tensor& tokens, int64_t rows, int64_t columns,
+                                 const AttentionMask& mask = {},
+                                 AttentionWeights weights = AttentionWeights::none);
 
   // The two halves of forward, for a decoder that looks at one memory many times. Keys and values of several
   // calls may be joined along S (a cache). Row i of query looks at row i of keys and values. The map is
@@ -89,13 +98,15 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
 
  private:
   torch::Tensor split_heads(const torch::Tensor& tokens) const;
-  AttendedTokens attend(const torch::Tensor& query, const ProjectedMemory& memory, const AttentionMask& mask,
-                        AttentionWeights weights, const char* map);
+  // q [B, N, T, D/N]
+  AttendedTokens attend(const torch::Tensor& q, const ProjectedMemory& memory, const AttentionMask& mask,
+                        AttentionWeights weights, const char* map, const GridBiases& grid = {});
 
   std::string called_;
   MultiHeadAttentionOptions options_;
   torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr}, out_{nullptr};
   torch::Tensor relative_;  // undefined without relative positions
+  GridDistances grid_{nullptr};
 };
 TORCH_MODULE(MultiHeadAttention);
 

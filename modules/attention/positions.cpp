@@ -60,4 +60,30 @@ void LearnedPositionsImpl::pretty_print(std::ostream& stream) const {
   stream << fmt::format("gaze::LearnedPositions(length={}, width={})", weight_.size(0), weight_.size(1));
 }
 
+GridDistancesImpl::GridDistancesImpl(int64_t distances, int64_t width) {
+  check_that(distances > 0 && width > 0, "grid_distances", "distances and width >= 1",
+             fmt::format("distances {}, width {}", distances, width));
+  row_ = register_parameter("row", torch::zeros({2 * distances - 1, width}));
+  column_ = register_parameter("column", torch::zeros({2 * distances - 1, width}));
+}
+
+GridBiases GridDistancesImpl::forward(const torch::Tensor& q, int64_t rows, int64_t columns) {
+  check_shape(q, "q", {"B", "N", {"rows * columns", rows * columns}, {"D", row_.size(1)}}, "grid_distances");
+  const torch::Tensor cells = q.unflatten(2, {rows, columns});  // [B, N, rows, columns, D]
+  // The vectors of an axis' distances, for each place of a query and of a key: [cells, cells, D].
+  const auto vectors = [](const torch::Tensor& table, int64_t count) {
+    const int64_t last = table.size(0) / 2;  // L - 1
+    const torch::Tensor place =
+        torch::arange(count, torch::TensorOptions(table.device()).dtype(torch::kLong));
+    const torch::Tensor distance = (place.unsqueeze(0) - place.unsqueeze(1)).clamp(-last, last) + last;
+    return table.index_select(0, distance.flatten()).view({count, count, table.size(1)});
+  };
+  return {torch::einsum("bnijd,ikd->bnijk", {cells, vectors(row_, rows)}).flatten(2, 3),
+          torch::einsum("bnijd,jld->bnijl", {cells, vectors(column_, columns)}).flatten(2, 3)};
+}
+
+void GridDistancesImpl::pretty_print(std::ostream& stream) const {
+  stream << fmt::format("gaze::GridDistances(distances={}, width={})", row_.size(0) / 2 + 1, row_.size(1));
+}
+
 }  // namespace gaze

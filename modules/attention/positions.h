@@ -36,4 +36,28 @@ class LearnedPositionsImpl : public torch::nn::Module {
 };
 TORCH_MODULE(LearnedPositions);
 
+// What a query thinks of each row and each column of keys on a grid.
+struct GridBiases {
+  torch::Tensor rows;     // [B, N, T, rows]
+  torch::Tensor columns;  // [B, N, T, columns]
+};
+
+// Relative positions on a grid (Srinivas et al. 2021, BoTNet; decomposed as in Li et al. 2022, MViTv2): a
+// learned vector for each distance of rows and one for each distance of columns, the same for every head. The
+// score of a query q at (i, j) and a key at (k, l) grows by
+//   q · row[L - 1 + clip(k - i)] + q · column[L - 1 + clip(l - j)],   clip to -(L - 1) .. L - 1
+// q [B, N, rows·columns, D], row by row -> ops::AttendOptions's row_bias and column_bias. Throws
+// ArgumentError for shapes that do not fit. State keys: row [2L-1, D], column [2L-1, D], which start at 0.
+class GridDistancesImpl : public torch::nn::Module {
+ public:
+  GridDistancesImpl(int64_t distances, int64_t width);
+
+  GridBiases forward(const torch::Tensor& q, int64_t rows, int64_t columns);
+  void pretty_print(std::ostream& stream) const override;
+
+ private:
+  torch::Tensor row_, column_;
+};
+TORCH_MODULE(GridDistances);
+
 }  // namespace gaze

@@ -39,6 +39,12 @@ constexpr Entry entry(decltype(Entry::make) make_block = make<Block>) {
   return {Block::kCard, make_block, usual_options<Block>};
 }
 
+// What others call them.
+struct Alias {
+  const char *name, *of;
+};
+constexpr Alias kAliases[] = {{"mhsa", MhaImpl::kCard.name}, {"non_local", NlImpl::kCard.name}};
+
 // A new module is one line here.
 constexpr Entry kEntries[] = {
     entry<SeImpl>(),
@@ -60,6 +66,9 @@ std::vector<std::string> block_names() {
 }
 
 std::shared_ptr<AttentionBlock> make_block(const BlockSpec& spec, const SlotPlace& place, Init init) {
+  for (const Alias& alias : kAliases) {
+    if (spec.name == alias.name) return make_block({alias.of, spec.options}, place, init);
+  }
   for (const Entry& entry : kEntries) {
     if (spec.name == entry.card.name) return entry.make(spec, place, init);
   }

@@ -14,7 +14,7 @@ namespace gaze {
 
 // Makes the block for a slot. An option init=identity|paper in the spec overrides
 // `init`. Throws ArgumentError for an unknown name or option, listing the valid ones, and for values that do
-// not fit.
+// not fit. "mhsa" is mha, "non_local" is nl.
 std::shared_ptr<AttentionBlock> make_block(const BlockSpec& spec, const SlotPlace& place,
                                            Init init = Init::paper);
 

@@ -31,7 +31,7 @@ const std::map<std::string, Sample>& samples() {
        {"cbam(reduction=2, kernel=3)",
         "cbam(reduction=4, divisor=2, hidden=5, bias=false, kernel=5, norm=false, order=mean_max, "
         "init=identity)"}},
-      {"mha", {"mha(heads=2)", "mha(heads=3, width=9, bias=false, init=identity)"}},
+      {"mha", {"mha(heads=2)", "mha(heads=3, width=9, bias=false, relative=3, init=identity)"}},
       {"cross",
        {"cross(memory=layer2, heads=2)",
         "cross(memory=layer2, heads=3, width=9, bias=false, init=identity)"}},

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <string>
+
 #include "modules/attention/mha.h"
 #include "modules/attention/stage_memory.h"
 #include "modules/core/attention_map.h"
@@ -48,6 +51,17 @@ torch::Tensor by_hand(const torch::nn::Module& block, const torch::Tensor& x, co
         double score = 0;
         for (size_t d = 0; d < query.size(); ++d)
           score += query[d] * key[d] / std::sqrt(double(query.size()));
+        if (const torch::Tensor* const rows = p.find("attention.grid.row")) {
+          const torch::Tensor& columns = p["attention.grid.column"];
+          const int64_t last = rows->size(0) / 2;
+          const auto distance = [&](int64_t key_at, int64_t query_at) {
+            return last + std::max(-last, std::min(last, key_at - query_at));
+          };
+          for (size_t d = 0; d < query.size(); ++d) {
+            score += query[d] * (*rows)[distance(s / memory_W, h)][int64_t(d)].item<double>();
+            score += query[d] * columns[distance(s % memory_W, w)][int64_t(d)].item<double>();
+          }
+        }
         exponential.push_back(std::exp(score));
         sum += exponential.back();
       }
@@ -65,15 +79,17 @@ torch::Tensor by_hand(const torch::nn::Module& block, const torch::Tensor& x, co
 
 TEST(Mha, adds_what_each_cell_sees_on_its_own_map) {
   torch::manual_seed(1);
-  const auto block = test::block_of("mha(heads=1, width=3)", 4);
-  test::randomise(*block);
-  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
-    const torch::Tensor x = torch::randn({1, 4, 2, 3}).contiguous(format);
-    torch::Tensor weights;
-    const torch::Tensor expected = by_hand(*block, x, x, weights);
-    const MapRecorder recorder;
-    test::expect_near(block->forward(x), expected, 1e-5, "output");
-    test::expect_near(recorder.maps().at(0).values, weights, 1e-5, "map");
+  for (const char* const spec : {"mha(heads=1, width=3)", "mha(heads=1, width=3, relative=2)"}) {
+    const auto block = test::block_of(spec, 4);
+    test::randomise(*block);
+    for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+      const torch::Tensor x = torch::randn({1, 4, 2, 3}).contiguous(format);
+      torch::Tensor weights;
+      const torch::Tensor expected = by_hand(*block, x, x, weights);
+      const MapRecorder recorder;
+      test::expect_near(block->forward(x), expected, 1e-5, std::string(spec) + ", output");
+      test::expect_near(recorder.maps().at(0).values, weights, 1e-5, std::string(spec) + ", map");
+    }
   }
 }
 
@@ -101,6 +117,10 @@ TEST(Mha, keys_and_counts) {
   EXPECT_EQ(block->parameter_count(), 4 * 8 * 6 + 3 * 6 + 8);
   EXPECT_EQ(block->macs(3, 5), 15 * 4 * 8 * 6 + 2 * 15 * 15 * 6);
   EXPECT_EQ(block->memory(), "");
+  const auto placed = test::block_of("mhsa(heads=2, width=6, relative=4)", 8);
+  EXPECT_EQ(placed->spec(), "mha(heads=2, width=6, relative=4)");
+  EXPECT_EQ(placed->parameter_count(), block->parameter_count() + 2 * 7 * 3);
+  EXPECT_EQ(placed->macs(3, 5), block->macs(3, 5) + 15 * (3 + 5) * 6);
 }
 
 TEST(Cross, keys_and_counts) {

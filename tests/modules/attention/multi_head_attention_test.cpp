@@ -208,7 +208,7 @@ TEST(MultiHeadAttention, keys_counts_and_printing) {
   EXPECT_EQ(
       stream.str(),
       "gaze::MultiHeadAttention(query_width=8, key_width=6, value_width=5, width=8, heads=2, bias=true, "
-      "dropout=0, causal=false, relative=0)");
+      "dropout=0, causal=false, relative=0, grid_relative=0)");
 }
 
 TEST(MultiHeadAttention, works_in_half_precision_on_no_tokens_and_no_pictures) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "modules/core/error.h"
@@ -76,7 +77,37 @@ TEST(LearnedPositions, add_the_rows_of_their_places) {
   EXPECT_EQ(table.grad()[0].abs().sum().item<float>(), 0);
 }
 
+// A score at a time: what q at (i, j) thinks of a key at (k, l), distances of L and more as L - 1.
+TEST(GridDistances, are_the_stated_formula) {
+  torch::manual_seed(3);
+  const int64_t rows = 3, columns = 5, width = 4, L = 3;
+  GridDistances distances(L, width);
+  for (torch::Tensor& table : distances->parameters()) torch::nn::init::normal_(table);
+  const auto named = distances->named_parameters();
+  const torch::Tensor q = torch::randn({2, 2, rows * columns, width});
+  const GridBiases biases = distances->forward(q, rows, columns);
+  ASSERT_EQ(biases.rows.sizes(), (std::vector<int64_t>{2, 2, 15, 3}));
+  ASSERT_EQ(biases.columns.sizes(), (std::vector<int64_t>{2, 2, 15, 5}));
+  const auto entry = [](int64_t key, int64_t query) {
+    return L - 1 + std::max<int64_t>(-(L - 1), std::min<int64_t>(L - 1, key - query));
+  };
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t n = 0; n < 2; ++n)
+      for (int64_t t = 0; t < rows * columns; ++t) {
+        for (int64_t k = 0; k < rows; ++k)
+          EXPECT_NEAR(biases.rows[b][n][t][k].item<double>(),
+                      q[b][n][t].dot(named["row"][entry(k, t / columns)]).item<double>(), 1e-5);
+        for (int64_t l = 0; l < columns; ++l)
+          EXPECT_NEAR(biases.columns[b][n][t][l].item<double>(),
+                      q[b][n][t].dot(named["column"][entry(l, t % columns)]).item<double>(), 1e-5);
+      }
+}
+
 TEST(Positions, mistakes_are_told) {
+  EXPECT_THROWS_WITH(GridDistances(0, 4), ArgumentError,
+                     "[grid_distances] expected distances and width >= 1; got distances 0, width 4");
+  EXPECT_THROWS_WITH(GridDistances(2, 4)->forward(torch::zeros({1, 1, 7, 4}), 2, 3), ArgumentError,
+                     "[grid_distances] expected q [B, N, rows * columns=6, D=4]; got q [1, 1, 7, 4]");
   EXPECT_THROWS_WITH(sinusoidal_positions(0, 3, 5), ArgumentError,
                      "[sinusoidal_positions] expected an even width; got width 5");
   EXPECT_THROWS_WITH(grid_positions(2, 2, 6), ArgumentError,

@@ -16,7 +16,12 @@ file(READ ${SOURCE}/../../README.md readme)
 string(REGEX MATCH "```cpp\n([^`]*)```" found "${readme}")
 file(WRITE ${BUILD}/consumer/readme.cpp "${CMAKE_MATCH_1}")
 
-must(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}/consumer/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER}
+# Libraries made with a sanitizer want their users made with it.
+set(flags "")
+if(SANITIZE)
+  set(flags -fsanitize=${SANITIZE})
+endif()
+must(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}/consumer/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${flags}
      -DCMAKE_PREFIX_PATH=${prefix} -DLIBTORCH=${libtorch} -DREADME_PROGRAM=${BUILD}/consumer/readme.cpp)
 must(${CMAKE_COMMAND} --build ${BUILD}/consumer/build)
 must(${BUILD}/consumer/build/consumer)

@@ -30,10 +30,10 @@ struct Inputs {
     p.S = key.size(1);
     p.D = query.size(2);
     p.V = values.size(2);
-    p.query = query.const_data_ptr();
-    p.key = key.const_data_ptr();
-    p.v = v.const_data_ptr();
-    p.values = values.const_data_ptr();
+    p.query = detail::place_of(query);
+    p.key = detail::place_of(key);
+    p.v = detail::place_of(v);
+    p.values = detail::place_of(values);
     p.query_strides = {query.stride(0), query.stride(1)};
     p.key_strides = {key.stride(0), key.stride(1)};
     p.values_strides = {values.stride(0), values.stride(1)};

@@ -64,7 +64,8 @@ struct Attended {
 //   -> output [B, N, T, V] and what was asked for
 //
 // Masks and biases combine freely; a key is looked at where all of them allow it. A query that may look at no
-// key (all masked, or S = 0) gets zeros in output and weights. Scores, softmax (the row's maximum subtracted)
+// key (all masked, or S = 0) gets zeros in output and weights. A masked key's value still meets its weight of
+// 0, so that it has to be finite. Scores, softmax (the row's maximum subtracted)
 // and sums are float32 or wider. On CPU no [T, S] matrix is kept but the weights asked for, neither forward
 // nor backward: scores are made again from log_sum_exp (Dao et al. 2022); the gradient of `bias` is one, too.
 // Gradients flow to q, k, v and every floating mask or bias, from output and from all that was asked for;

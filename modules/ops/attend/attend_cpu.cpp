@@ -44,9 +44,9 @@ struct CpuCall {
     p.S = k.size(2);
     p.D = q.size(3);
     p.V = v.size(3);
-    p.q = q.const_data_ptr();
-    p.k = k.const_data_ptr();
-    p.v = v.const_data_ptr();
+    p.q = detail::place_of(q);
+    p.k = detail::place_of(k);
+    p.v = detail::place_of(v);
     p.q_strides = strides_of(q);
     p.k_strides = strides_of(k);
     p.v_strides = strides_of(v);

@@ -1,6 +1,7 @@
-// A tensor's dtype as the CPU kernels, which know no torch, are told it.
+// A tensor's dtype and place as the CPU kernels, which know no torch, are told them.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
 #include "modules/ops/cpu/cpu_runtime.h"
@@ -19,6 +20,13 @@ constexpr CpuType cpu_type(c10::ScalarType dtype) {
     default:
       return CpuType::float32;
   }
+}
+
+// Where a tensor's numbers are; somewhere for a tensor without any, which LibTorch places at null: kernels
+// reckon with it before they find that there is nothing to read.
+inline const void* place_of(const at::Tensor& x) {
+  static const double nowhere[8] = {};
+  return x.numel() > 0 ? x.const_data_ptr() : nowhere;
 }
 
 }  // namespace gaze::detail

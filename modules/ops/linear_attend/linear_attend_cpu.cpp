@@ -17,7 +17,7 @@ at::Tensor with_dense_rows(const at::Tensor& x) {
 }
 
 detail::LinearAttendRows rows_of(const at::Tensor& x) {
-  return {x.const_data_ptr(), x.stride(0), x.stride(1), x.stride(2)};
+  return {detail::place_of(x), x.stride(0), x.stride(1), x.stride(2)};
 }
 
 // The arguments of both directions in the form the kernel reads, kept alive.

@@ -23,7 +23,7 @@ struct Map {
 
   detail::MapRows rows() const {
     const bool two = x.dim() == 5;
-    return {x.const_data_ptr(), x.stride(0), x.stride(1), two ? x.stride(2) : 0, x.stride(two ? 3 : 2)};
+    return {detail::place_of(x), x.stride(0), x.stride(1), two ? x.stride(2) : 0, x.stride(two ? 3 : 2)};
   }
 };
 

@@ -24,7 +24,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
                   "auto or cpu; the CUDA ops of the preset cuda-release are for programs of your own so far")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads to use; 0 is one a core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command.add_option("--seed", options.seed, "seed of everything random")->capture_default_str();
 }

@@ -143,7 +143,6 @@ int convert(const ConvertCommand& command) {
         command.out.string(), command.to, parameters, exported.python, command.out.string());
   }
   std::cout << (command.json ? report.dump(-1, ' ', false, json::error_handler_t::replace) : text) << '\n';
-  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
   return kOk;
 }
 

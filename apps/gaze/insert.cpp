@@ -76,6 +76,11 @@ models::ModelFile file_of(LoadedNetwork& loaded) {
 
 int insert(const InsertCommand& command) {
   check(command);
+  std::error_code ignored;
+  for (const std::filesystem::path& in : {command.source.model, command.source.weights}) {
+    if (!in.empty() && std::filesystem::equivalent(in, command.out, ignored))
+      throw UsageError("--out is the file that is read; give it another name");
+  }
   apply(command.common);
   const at::NoGradGuard no_grad;
   LoadedNetwork loaded = load_network(command.source);
@@ -103,7 +108,6 @@ int insert(const InsertCommand& command) {
     std::cout << (command.dry_run ? "nothing written (--dry-run)" : command.out.string() + " written")
               << '\n';
   }
-  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
   return kOk;
 }
 

@@ -184,7 +184,6 @@ int inspect(const InspectCommand& command) {
       print_text(result);
     }
   }
-  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
   if (failed == 0) return kOk;
   return failed < command.files.size() ? kSomeFailed : kFailure;
 }

@@ -95,7 +95,6 @@ int modules(bool as_json) {
   } else {
     std::cout << modules_table(blocks) << '\n' << options_table(blocks);
   }
-  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
   return kOk;
 }
 

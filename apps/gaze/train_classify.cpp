@@ -69,7 +69,6 @@ int train(TrainClassify options) {
       models::train_classify(options.recipe, {loaded.network, loaded.preprocessing, loaded.labels, name},
                              pictures, options.out, {watch_training("right"), warn});
   print_result(result, pictures, options.json);
-  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
   if (pictures.unreadable.empty()) return kOk;
   warn(fmt::format("{} pictures could not be read and were left out", pictures.unreadable.size()));
   return kSomeFailed;

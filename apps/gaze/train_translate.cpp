@@ -22,9 +22,8 @@ struct TrainTranslate {
 
 int train(const TrainTranslate& options) {
   apply(options.common);
-  const models::TranslationTraining result =
-      models::train_translation(options.recipe, options.out, watch_training("translated to the letter"));
-  if (!result.skipped.empty()) warn(result.skipped);
+  const models::TranslationTraining result = models::train_translation(
+      options.recipe, options.out, watch_training("translated to the letter"), warn);
   if (options.json) {
     std::cout << nlohmann::json{{"model", result.model.string()},
                                 {"val_loss", result.val_loss},
@@ -54,7 +53,9 @@ void add_data_options(CLI::App& command, models::TranslationRecipe& recipe) {
   command.add_option("--min-count", recipe.min_count, "tokens that are rarer are unknown")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--max-tokens", recipe.max_tokens, "pairs with longer texts are left out")
+  command
+      .add_option("--max-tokens", recipe.max_tokens,
+                  "pairs with a text of this many tokens or more are left out")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
 }

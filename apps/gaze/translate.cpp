@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/gaze/command.h"
@@ -14,6 +15,7 @@
 #include "models/sequence/text_translator.h"
 #include "modules/core/atomic_file.h"
 #include "modules/core/error.h"
+#include "modules/core/utf8.h"
 
 namespace gaze::apps {
 namespace {
@@ -53,9 +55,12 @@ class Translation {
 
   int run() {
     std::vector<std::string> batch;
+    int64_t number = 0;
     const auto add = [&](std::string line) {
+      ++number;
       if (!line.empty() && line.back() == '\r') line.pop_back();
-      batch.push_back(std::move(line));
+      if (number == 1 && line.rfind(kByteOrderMark, 0) == 0) line.erase(0, kByteOrderMark.size());
+      batch.push_back(in_utf8(line, number));
       if (static_cast<int64_t>(batch.size()) < options_.batch) return;
       answer(batch);
       batch.clear();
@@ -66,10 +71,23 @@ class Translation {
       for (const std::string& text : options_.texts) add(text);
     }
     if (!batch.empty()) answer(batch);
-    return cut_ ? kSomeFailed : kOk;
+    return cut_ || damaged_ ? kSomeFailed : kOk;
   }
 
  private:
+  static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+  // Bytes that are not UTF-8 become U+FFFD, and are told.
+  std::string in_utf8(const std::string& line, int64_t number) {
+    const size_t valid = valid_utf8_bytes(line);
+    if (valid == line.size()) return line;
+    warn(fmt::format("line {}: byte {} is not UTF-8; read as U+FFFD", number, valid + 1));
+    damaged_ = true;
+    std::string mended;
+    for (const std::string_view character : characters(line)) mended += utf8_text(code_point(character));
+    return mended;
+  }
+
   void answer(const std::vector<std::string>& texts) {
     const std::vector<models::Translation> translations = translator_.translate(texts, options_.search);
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -96,7 +114,7 @@ class Translation {
   const Translate& options_;
   models::TextTranslator translator_;
   int64_t line_ = 0;
-  bool cut_ = false;
+  bool cut_ = false, damaged_ = false;
 };
 
 }  // namespace

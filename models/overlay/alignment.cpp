@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "modules/core/check.h"
+#include "modules/core/utf8.h"
 
 namespace gaze::models {
 namespace {
@@ -13,10 +15,12 @@ namespace {
 constexpr char kOp[] = "alignment";
 constexpr int kMargin = 12, kFont = 15, kBar = 12;
 
+// XML 1.0 has no control characters, no U+FFFE and U+FFFF, and no bytes that are not UTF-8.
 std::string escaped(const std::string& text) {
   std::string safe;
-  for (const char c : text) {
-    switch (c) {
+  for (const std::string_view character : characters(text)) {
+    const char32_t code = code_point(character);
+    switch (code) {
       case '&':
         safe += "&amp;";
         break;
@@ -30,7 +34,13 @@ std::string escaped(const std::string& text) {
         safe += "&quot;";
         break;
       default:
-        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // no control characters in XML
+        if (code < 0x20) {
+          safe += ' ';
+        } else if (code == 0xFFFE || code == 0xFFFF) {
+          safe += utf8_text(0xFFFD);
+        } else {
+          safe += utf8_text(code);
+        }
     }
   }
   return safe;

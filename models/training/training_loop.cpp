@@ -9,6 +9,7 @@
 
 #include "models/training/schedule.h"
 #include "models/training/streams.h"
+#include "modules/core/check.h"
 #include "modules/core/error.h"
 
 namespace gaze::models {
@@ -29,6 +30,9 @@ double take_step(const LoopHooks& hooks, int64_t step, Random& random, double cl
                  torch::optim::Optimizer& optimizer) {
   optimizer.zero_grad();
   const torch::Tensor loss = hooks.loss_of(step, random);
+  if (!loss.isfinite().item<bool>())
+    check_that(false, "train", "a finite loss; a lower learning rate may help",
+               fmt::format("{} at step {}", loss.item<double>(), step));
   loss.backward();
   for (auto& group : optimizer.param_groups()) torch::nn::utils::clip_grad_norm_(group.params(), clip);
   optimizer.step();

@@ -29,14 +29,16 @@ struct EncodedPair {
 
 struct Pairs {
   std::vector<TextPair> train, val;
-  std::string skipped;
 };
 
-Pairs read_pairs(const TranslationRecipe& recipe) {
+using Tell = std::function<void(const std::string&)>;
+
+Pairs read_pairs(const TranslationRecipe& recipe, const Tell& tell) {
   Pairs pairs;
   const auto read = [&](const fs::path& path) {
     TextPairFile file = read_text_pairs(path);
-    pairs.skipped += problem_report(path, file);
+    const std::string problems = problem_report(path, file);
+    if (!problems.empty()) tell(problems);
     return std::move(file.pairs);
   };
   pairs.train = read(recipe.data);
@@ -72,10 +74,11 @@ TextTokenizer tokenizer_of(const std::string& kind, const std::vector<TextPair>&
 class TranslationRun {
  public:
   TranslationRun(const TranslationRecipe& recipe, fs::path out,
-                 const std::function<void(const TrainingMoment&)>& watch)
+                 const std::function<void(const TrainingMoment&)>& watch, const Tell& tell)
       : recipe_(recipe),
         out_(std::move(out)),
-        pairs_(read_pairs(recipe_)),
+        tell_(tell),
+        pairs_(read_pairs(recipe_, tell_)),
         text_(make_text()),
         loop_(loop_options(recipe_, out_, "val_exact"), watch),
         order_(recipe_.seed) {}
@@ -85,13 +88,14 @@ class TranslationRun {
     val_ = encode(pairs_.val);
     const auto count = static_cast<int64_t>(train_.size());
     const size_t left_out = pairs_.train.size() + pairs_.val.size() - train_.size() - val_.size();
-    if (left_out > 0) {
-      pairs_.skipped += fmt::format("{}{} pairs of more than {} tokens a side were left out",
-                                    pairs_.skipped.empty() ? "" : "\n", left_out, recipe_.max_tokens - 1);
-    }
-    check_that(count >= recipe_.batch, kOp, fmt::format("at least batch = {} pairs", recipe_.batch),
-               fmt::format("{} of at most {} tokens a side", count, recipe_.max_tokens - 1));
-    check_that(!val_.empty(), kOp, "pairs to validate on", "none");
+    if (left_out > 0)
+      tell_(fmt::format("{} pairs of more than {} tokens a side were left out", left_out,
+                        recipe_.max_tokens - 1));
+    check_that(
+        count >= recipe_.batch, kOp,
+        fmt::format("at least batch = {} pairs to train on (a smaller --batch would do)", recipe_.batch),
+        fmt::format("{} of at most {} tokens a side", count, recipe_.max_tokens - 1));
+    check_that(!val_.empty(), kOp, "pairs to validate on (a larger --val-share, or --val-data)", "none");
     best_loss_ = loop_.kept().value("val_loss", kNoLoss);
     best_exact_ = loop_.kept().value("val_exact", 0.0);
     torch::optim::AdamW optimizer(text_.translator()->parameters(),
@@ -109,7 +113,7 @@ class TranslationRun {
                },
                {},
                [&](TrainingMoment& moment) { validate(moment); }});
-    return {out_ / "model.safetensors", best_loss_, best_exact_, pairs_.skipped};
+    return {out_ / "model.safetensors", best_loss_, best_exact_};
   }
 
  private:
@@ -211,6 +215,7 @@ class TranslationRun {
 
   TranslationRecipe recipe_;
   fs::path out_;
+  const Tell& tell_;
   Pairs pairs_;
   TextTranslator text_;
   TrainingLoop loop_;
@@ -222,8 +227,9 @@ class TranslationRun {
 }  // namespace
 
 TranslationTraining train_translation(const TranslationRecipe& recipe, const fs::path& out,
-                                      const std::function<void(const TrainingMoment&)>& watch) {
-  return TranslationRun(recipe, out, watch).run();
+                                      const std::function<void(const TrainingMoment&)>& watch,
+                                      const std::function<void(const std::string&)>& tell) {
+  return TranslationRun(recipe, out, watch, tell).run();
 }
 
 }  // namespace gaze::models

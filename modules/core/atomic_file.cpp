@@ -20,8 +20,17 @@ namespace {
 
 }  // namespace
 
-void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
+void write_atomically(const std::filesystem::path& given, const std::function<void(std::ostream&)>& write) {
   std::error_code error;
+  std::filesystem::path path = given;
+  if (std::filesystem::is_symlink(path, error)) {
+    path = std::filesystem::weakly_canonical(path, error);
+    if (error) fail(given, error.message());
+  }
+  const std::filesystem::file_status before = std::filesystem::status(path, error);
+  const bool there = std::filesystem::exists(before);
+  if (there && !std::filesystem::is_regular_file(before))
+    throw FileError(given.string(), "is there already and is no file", "give another name");
   const std::filesystem::path folder = path.parent_path();
   if (!folder.empty()) {
     std::filesystem::create_directories(folder, error);
@@ -36,6 +45,8 @@ void write_atomically(const std::filesystem::path& path, const std::function<voi
     if (!stream) fail(path, errno != 0 ? std::strerror(errno) : "write failed");
     stream.close();
     if (!stream) fail(path, "write failed");
+    if (there) std::filesystem::permissions(temporary, before.permissions(), error);
+    if (error) fail(path, error.message());
     std::filesystem::rename(temporary, path, error);
     if (error) fail(path, error.message());
   } catch (...) {

@@ -6,14 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 
 // The thread sanitizer does not see how OpenMP orders its threads: it is told, so that what it reports are
-// the kernels' own races.
-#if defined(__SANITIZE_THREAD__)
-#define GAZE_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define GAZE_THREAD_SANITIZER 1
-#endif
-#endif
+// the kernels' own races. This source itself is compiled without it (CMakeLists.txt).
 #if defined(GAZE_THREAD_SANITIZER)
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);

@@ -206,6 +206,8 @@ TEST_F(InsertProgram, wrong_command_lines_are_usage_errors) {
          "give --out with the file to write, or --dry-run");
   expect({"--model", model(), "--at", "*", "--module", "se", "--remove", "--dry-run"},
          "--remove empties slots: it goes with neither --module nor --replace");
+  expect({"--model", model(), "--at", "*", "--module", "se", "--out", model()},
+         "--out is the file that is read; give it another name");
   expect({"--model", model(), "--module", "se"}, "--at is required");
   expect({"--model", model(), "--at", "*", "--module", "se", "--init", "zero", "--out", out()}, "--init");
 }

@@ -35,6 +35,26 @@ TEST(Gaze, WrongCommandLinesEndWithTwo) {
   }
 }
 
+TEST(Gaze, AnUnknownCommandIsNamed) {
+  const test::ProgramResult result = test::run_program({GAZE_PROGRAM, "captoin", "x.jpg"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.err,
+            "gaze: [gaze] unknown command \"captoin\"; did you mean \"caption\"? known: caption, overlay, "
+            "classify, "
+            "inspect, modules, convert, insert, data, train, eval, translate\n");
+}
+
+TEST(Gaze, AFullDiskBehindStandardOutputIsAFailure) {
+  const std::string program = GAZE_PROGRAM,
+                    caption = GAZE_SOURCE_DIR "/weights/lite0-cbam-caption.safetensors";
+  for (const std::string& command : {std::string("modules"), "inspect " + caption}) {
+    const test::ProgramResult result =
+        test::run_program({"sh", "-c", program + " " + command + " >/dev/full"});
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_EQ(result.err, "gaze: standard output cannot be written to; is the disk full?\n") << command;
+  }
+}
+
 TEST(Gaze, EveryHelpOpensWithAnExample) {
   const std::vector<std::vector<std::string>> commands = {
       {"caption"},        {"overlay"},          {"classify"},       {"inspect"},

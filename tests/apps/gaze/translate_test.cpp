@@ -72,6 +72,13 @@ class TranslateProgram : public ::testing::Test {
     return command;
   }
 
+  // The command with another value of an option that it has.
+  static std::vector<std::string> with(std::vector<std::string> command, const std::string& option,
+                                       const std::string& value) {
+    *(std::find(command.begin(), command.end(), option) + 1) = value;
+    return command;
+  }
+
   static std::string text(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -108,6 +115,21 @@ TEST_F(TranslateProgram, learns_translates_and_draws) {
   EXPECT_EQ(lines[1]["target"], "");
   EXPECT_EQ(lines[2]["target"], "猫狗");
   for (size_t t = 0; t < 2; ++t) EXPECT_GT(lines[0]["tokens"][t]["weights"][t].get<double>(), 0.5);
+
+  // A byte order mark is no text; what is not UTF-8 is told with its line, and the rest goes on.
+  const ProgramResult damaged =
+      run_program({"sh", "-c",
+                   "printf '\\357\\273\\277fish birds\\ncats \\377 dogs\\nfish\\n' | " +
+                       std::string(GAZE_PROGRAM) + " translate --json --model " + model});
+  EXPECT_EQ(damaged.status, 3);
+  EXPECT_EQ(damaged.err, "gaze: line 2: byte 6 is not UTF-8; read as U+FFFD\n");
+  EXPECT_EQ(std::count(damaged.out.begin(), damaged.out.end(), '\n'), 3);
+  EXPECT_EQ(nlohmann::json::parse(damaged.out.substr(0, damaged.out.find('\n')))["target"], "鱼鸟");
+
+  const ProgramResult full = run_program(
+      {"sh", "-c", std::string(GAZE_PROGRAM) + " translate cats --model " + model + " >/dev/full"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.err, HasSubstr("is the disk full?"));
 
   const ProgramResult inspected = run_program({GAZE_PROGRAM, "inspect", model});
   EXPECT_EQ(inspected.status, 0) << inspected.err;
@@ -156,6 +178,14 @@ TEST_F(TranslateProgram, mistakes_end_with_a_message) {
   const ProgramResult divided = run_program(training("run", {"--encoder", "transformer", "--heads", "5"}));
   EXPECT_EQ(divided.status, 1);
   EXPECT_THAT(divided.err, HasSubstr("expected heads that divide width 32; got heads 5"));
+  const ProgramResult diverged = run_program(with(training("diverged"), "--lr", "1e30"));
+  EXPECT_EQ(diverged.status, 1);
+  EXPECT_THAT(diverged.err,
+              HasSubstr("[train] expected a finite loss; a lower learning rate may help; got "));
+  EXPECT_FALSE(fs::exists(path("diverged/model.safetensors")));
+  const ProgramResult few = run_program(with(training("few"), "--batch", "1000"));
+  EXPECT_EQ(few.status, 1);
+  EXPECT_THAT(few.err, HasSubstr("at least batch = 1000 pairs to train on (a smaller --batch would do)"));
   ASSERT_EQ(run_program(training("bare", {"--no-attention"}, 1)).status, 0);
   const ProgramResult no_alignment =
       run_program({GAZE_PROGRAM, "translate", "--model", path("bare/model.safetensors"), "--align",

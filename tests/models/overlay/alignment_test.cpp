@@ -58,6 +58,13 @@ TEST(AlignmentSvg, markup_in_a_text_is_text) {
   EXPECT_EQ(svg.find("<b>"), std::string::npos);
 }
 
+// Bytes that are not UTF-8, an encoded surrogate (three of them) and U+FFFE have no place in XML.
+TEST(AlignmentSvg, what_xml_cannot_hold_is_replaced) {
+  const std::string svg = alignment_svg({{"a\xff\xed\xa0\x80\xef\xbf\xbe猫"}, {"x"}, {{1}}});
+  const std::string replaced = "\xef\xbf\xbd";
+  EXPECT_THAT(svg, HasSubstr(">a" + replaced + replaced + replaced + replaced + replaced + "猫</text>"));
+}
+
 TEST(AlignmentSvg, nothing_to_show_is_a_picture_too) {
   EXPECT_THAT(alignment_svg({{}, {}, {}}), HasSubstr("</svg>"));
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -66,6 +67,27 @@ TEST(TorchRuntime, memory_starts_on_a_cache_line) {
   for (const int64_t count : {1, 3, 1000})
     EXPECT_EQ(reinterpret_cast<uintptr_t>(run.scratch<float>(count)) % 64, 0U);
 }
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+// What the sanitizer is told of LibTorch's threads must not hide a race between pieces.
+TEST(TorchRuntimeDeathTest, pieces_that_write_one_place_are_reported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Threads scope(2);
+        const TorchRuntime run;
+        int64_t last = 0;
+        run.parallel(2, [&](int64_t i) {
+          last = i;
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        });
+        std::exit(static_cast<int>(last - last));
+      },
+      ::testing::ExitedWithCode(66), "data race");
+}
+#endif
+#endif
 
 }  // namespace
 }  // namespace gaze::detail

@@ -379,7 +379,7 @@ GAZE_LANES int64_t first_place(V v, I places, decltype(V()[0] + 0) top) {
 // call(T()) with the type in memory that `type` names.
 template <typename F>
 void for_type(CpuType type, const F& call) {
-  switch (type) {
+  switch (type) {  // NOLINT(bugprone-branch-clone): each calls another instance
     case CpuType::float64:
       return call(double());
     case CpuType::float32:

@@ -91,6 +91,7 @@ int64_t print(models::Captioner& captioner, std::vector<Turn> turns, const Capti
       print_text(turn, result);
     }
   }
+  flush_output();
   return failed;
 }
 

@@ -69,6 +69,10 @@ fs::path bundled_model(const std::string& file) {
                   "give one with --model, or set GAZE_WEIGHTS to the folder weights/");
 }
 
+void flush_output() {
+  if (!std::cout.flush()) throw std::runtime_error("standard output cannot be written to; is the disk full?");
+}
+
 void warn(const std::string& text) {
   std::cerr << "gaze: " << text << std::endl;
 }

@@ -39,6 +39,10 @@ std::vector<std::filesystem::path> expand_pictures(const std::vector<std::string
 // with what to do.
 std::filesystem::path bundled_model(const std::string& file);
 
+// Hands on what was printed; throws where standard output does not take it. main() does so at the end;
+// commands that print as they go do it after each batch.
+void flush_output();
+
 // "gaze: text" on stderr.
 void warn(const std::string& text);
 

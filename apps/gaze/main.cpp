@@ -68,8 +68,7 @@ int main(int argc, char** argv) {
   }
   try {
     const int status = run();
-    if (!std::cout.flush())
-      throw std::runtime_error("standard output cannot be written to; is the disk full?");
+    flush_output();
     return status;
   } catch (const UsageError& error) {
     warn(error.what());

@@ -108,7 +108,7 @@ class Translation {
                          models::alignment_svg(alignment_of(translation)));
       }
     }
-    std::cout.flush();
+    flush_output();
   }
 
   const Translate& options_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "models/training/schedule.h"
@@ -30,14 +31,15 @@ double take_step(const LoopHooks& hooks, int64_t step, Random& random, double cl
                  torch::optim::Optimizer& optimizer) {
   optimizer.zero_grad();
   const torch::Tensor loss = hooks.loss_of(step, random);
-  if (!loss.isfinite().item<bool>())
+  const double value = loss.item<double>();
+  if (!std::isfinite(value))
     check_that(false, "train", "a finite loss; a lower learning rate may help",
-               fmt::format("{} at step {}", loss.item<double>(), step));
+               fmt::format("{} at step {}", value, step));
   loss.backward();
   for (auto& group : optimizer.param_groups()) torch::nn::utils::clip_grad_norm_(group.params(), clip);
   optimizer.step();
   if (hooks.stepped) hooks.stepped(step);
-  return loss.item<double>();
+  return value;
 }
 
 }  // namespace

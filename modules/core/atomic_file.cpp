@@ -45,6 +45,7 @@ void write_atomically(const std::filesystem::path& given, const std::function<vo
     if (!stream) fail(path, errno != 0 ? std::strerror(errno) : "write failed");
     stream.close();
     if (!stream) fail(path, "write failed");
+    error.clear();  // a file that was not there yet has left one
     if (there) std::filesystem::permissions(temporary, before.permissions(), error);
     if (error) fail(path, error.message());
     std::filesystem::rename(temporary, path, error);

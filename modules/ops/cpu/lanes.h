@@ -323,7 +323,7 @@ GAZE_LANES double fold(Lanes<double> v, const Join& join) {
       join(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
   return join(join(four[0], four[2]), join(four[1], four[3]));
 }
-// Four vectors at once, each joined pairwise as `fold` does: a quarter of the shuffles.
+// Four vectors at once, each joined pairwise as `fold` does, with fewer shuffles.
 template <typename Join>
 GAZE_LANES void fold_four(const Lanes<float> (&v)[4], const Join& join, float* out) {
   const auto halves = [&](auto a, auto b) __attribute__((always_inline)) {  // eight lanes of a, eight of b

@@ -42,6 +42,15 @@ TEST(AtomicFile, a_folder_that_is_a_file_is_a_clear_error) {
   EXPECT_THROW(write_atomically(folder.path() / "file" / "b.txt", "y"), FileError);
 }
 
+TEST(AtomicFile, a_bare_name_is_in_the_working_folder) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_NO_THROW(write_atomically("b.txt", "hello"));
+  EXPECT_TRUE(std::filesystem::exists("b.txt"));
+  std::filesystem::current_path(before);
+}
+
 TEST(AtomicFile, follows_links_and_keeps_the_mode) {
   namespace fs = std::filesystem;
   const test::TemporaryFolder folder;

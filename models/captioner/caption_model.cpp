@@ -26,7 +26,7 @@ void add(StateDict& weights, const std::string& prefix, const torch::nn::Module&
 
 }  // namespace
 
-ModelFile make_model_file(Backbone& backbone, CaptionDecoder& decoder, const Vocabulary& vocabulary,
+ModelFile make_model_file(Backbone& backbone, WordDecoder& decoder, const Tokenizer& tokenizer,
                           const Preprocessing& preprocessing, const nlohmann::json& provenance) {
   ModelFile model;
   model.description = {
@@ -34,8 +34,8 @@ ModelFile make_model_file(Backbone& backbone, CaptionDecoder& decoder, const Voc
       {"task", "caption"},
       {"backbone", describe_backbone(backbone)},
       {"slots", describe_slots(backbone)},
-      {"decoder", to_json(decoder->options())},
-      {"tokenizer", vocabulary.to_json()},
+      {"decoder", decoder.describe()},
+      {"tokenizer", tokenizer.to_json()},
       {"preprocessing", to_json(preprocessing)},
       {"labels", nlohmann::json::array()},
       {"provenance", provenance},
@@ -45,7 +45,7 @@ ModelFile make_model_file(Backbone& backbone, CaptionDecoder& decoder, const Voc
     model.description["labels"] = imagenet_labels();
   }
   add(model.weights, "backbone.", backbone);
-  add(model.weights, "decoder.", *decoder);
+  add(model.weights, "decoder.", decoder);
   return model;
 }
 

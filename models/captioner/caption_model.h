@@ -5,8 +5,8 @@
 
 #include "models/backbone/backbone.h"
 #include "models/checkpoint/model_file.h"
-#include "models/decoder/caption_decoder.h"
-#include "models/decoder/vocabulary.h"
+#include "models/decoder/tokenizer.h"
+#include "models/decoder/word_decoder.h"
 #include "models/image/preprocess.h"
 
 namespace gaze::models {
@@ -14,7 +14,7 @@ namespace gaze::models {
 // The model file of a captioner: what Captioner(ModelFile) reads. Kernels and matrices become float16,
 // vectors (biases, norm statistics) stay float32; integer buffers are left out. `provenance`: {recipe, data,
 // licence, seed, scores}.
-ModelFile make_model_file(Backbone& backbone, CaptionDecoder& decoder, const Vocabulary& vocabulary,
+ModelFile make_model_file(Backbone& backbone, WordDecoder& decoder, const Tokenizer& tokenizer,
                           const Preprocessing& preprocessing, const nlohmann::json& provenance);
 
 }  // namespace gaze::models

@@ -55,19 +55,20 @@ Captioner::Captioner(const ModelFile& model) {
   check_that(description["task"] == "caption", kOp, "a model of the task \"caption\"",
              fmt::format("task {}", description["task"].dump()));
   backbone_ = reading("backbone", [&] { return load_backbone(model); });
-  vocabulary_ = reading("tokenizer", [&] { return Vocabulary::from_json(description["tokenizer"]); });
+  tokenizer_ = reading("tokenizer", [&] { return tokenizer_from_json(description["tokenizer"]); });
   preprocessing_ =
       reading("preprocessing", [&] { return preprocessing_from_json(description["preprocessing"]); });
   decoder_ = reading("decoder", [&] {
-    const CaptionDecoderOptions options = caption_decoder_options_from_json(description["decoder"]);
-    check_that(options.vocabulary == vocabulary_.size(), kOp,
-               fmt::format("the tokenizer's {} words", vocabulary_.size()),
-               fmt::format("vocabulary {}", options.vocabulary));
-    check_that(!options.class_evidence || options.visual_width == backbone_->classes(), kOp,
-               fmt::format("the backbone's {} classes", backbone_->classes()),
-               fmt::format("visual_width {}", options.visual_width));
     const WithoutWarnings quiet;
-    CaptionDecoder decoder(options);
+    std::shared_ptr<WordDecoder> decoder = word_decoder_from_json(description["decoder"]);
+    check_that(decoder->vocabulary() == tokenizer_->size(), kOp,
+               fmt::format("the tokenizer's {} words", tokenizer_->size()),
+               fmt::format("vocabulary {}", decoder->vocabulary()));
+    const bool by_class = decoder->visual_input() == VisualInput::class_evidence;
+    const int64_t width = by_class ? backbone_->classes() : backbone_->channels();
+    check_that(decoder->visual_width() == width, kOp,
+               fmt::format("the backbone's {} {}", width, by_class ? "classes" : "channels"),
+               fmt::format("visual_width {}", decoder->visual_width()));
     load_state_dict(*decoder, with_prefix(model.weights, "decoder."));
     return decoder;
   });
@@ -90,7 +91,7 @@ Captioner Captioner::load(const std::filesystem::path& path) {
 }
 
 void Captioner::use_backbone(std::shared_ptr<Backbone> backbone) {
-  check_that(decoder_->options().class_evidence, kOp,
+  check_that(decoder_->visual_input() == VisualInput::class_evidence, kOp,
              "a decoder of class evidence, to use it with another backbone", "one of features");
   check_that(backbone->classes() == backbone_->classes(), kOp,
              fmt::format("a backbone with {} classes", backbone_->classes()),
@@ -104,18 +105,24 @@ void Captioner::use_backbone(std::shared_ptr<Backbone> backbone) {
 
 std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images, const SearchOptions& options,
                                                bool record_maps) {
-  if (images.empty()) return {};
-  const torch::NoGradGuard no_grad;
   std::vector<CaptionedImage> results(images.size());
-  std::vector<torch::Tensor> inputs;
+  // Inputs of one size go through the network together.
+  std::map<std::pair<int64_t, int64_t>, Batch> batches;
   for (size_t b = 0; b < images.size(); ++b) {
     PreparedImage prepared = preprocess(images[b], preprocessing_);
     results[b].geometry = prepared.geometry;
-    inputs.push_back(prepared.input);
+    Batch& batch = batches[{prepared.input.size(1), prepared.input.size(2)}];
+    batch.inputs.push_back(std::move(prepared.input));
+    batch.results.push_back(&results[b]);
   }
-  const torch::Tensor x = torch::stack(inputs);  // [B, 3, H, W]
+  for (auto& [size, batch] : batches) caption(batch, options, record_maps);
+  return results;
+}
 
-  const bool by_class = decoder_->options().class_evidence;
+void Captioner::caption(const Batch& batch, const SearchOptions& options, bool record_maps) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = torch::stack(batch.inputs);  // [B, 3, H, W]
+  const bool by_class = decoder_->visual_input() == VisualInput::class_evidence;
   torch::Tensor visual;  // [B, K or C, h, w]
   std::vector<AttentionMap> maps;
   {
@@ -124,13 +131,16 @@ std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images,
     visual = by_class ? backbone_->class_evidence(x) : backbone_->stages(x).back().value;
     if (record_maps) maps = recorder->maps();
   }
-  const auto hypotheses = search(decoder_, decoder_->embed_picture(visual), options);
+  const PictureTokens picture = decoder_->look_at(visual);
+  SearchOptions own = options;
+  own.specials = tokenizer_->specials();
+  const auto hypotheses = search(*decoder_, picture.memory, own);
 
-  for (size_t b = 0; b < images.size(); ++b) {
+  for (size_t b = 0; b < batch.results.size(); ++b) {
     const auto index = static_cast<int64_t>(b);
-    CaptionedImage& result = results[b];
-    result.rows = visual.size(2);
-    result.cols = visual.size(3);
+    CaptionedImage& result = *batch.results[b];
+    result.rows = picture.rows;
+    result.cols = picture.cols;
     for (const AttentionMap& map : maps) {
       result.maps.push_back({map.name, map.kind, map.values.narrow(0, index, 1).clone()});
     }
@@ -142,7 +152,6 @@ std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images,
     }
     result.captions = read(hypotheses[b], result);
   }
-  return results;
 }
 
 std::vector<Caption> Captioner::read(const std::vector<Hypothesis>& hypotheses,
@@ -150,19 +159,23 @@ std::vector<Caption> Captioner::read(const std::vector<Hypothesis>& hypotheses,
   std::vector<Caption> captions;
   for (const Hypothesis& hypothesis : hypotheses) {
     Caption caption;
-    caption.text = vocabulary_.decode(hypothesis.tokens);
+    caption.text = tokenizer_->decode(hypothesis.tokens);
     caption.log_probability = hypothesis.log_probability;
     caption.score = hypothesis.score;
     caption.finished = hypothesis.finished;
     caption.tokens = hypothesis.tokens;
-    for (size_t i = 0; i < hypothesis.tokens.size(); ++i) {
-      if (hypothesis.tokens[i] < Vocabulary::kSpecials) continue;
+    for (TokenSpan& span : tokenizer_->words(hypothesis.tokens)) {
       CaptionWord word;
-      word.text = vocabulary_.word(hypothesis.tokens[i]);
-      word.log_probability = hypothesis.log_probabilities[i];
-      word.head_maps =
-          hypothesis.maps[i].to(torch::kFloat).view({-1, image.rows, image.cols});  // [N, rows, cols]
-      word.map = word.head_maps.mean(0);                                            // [rows, cols]
+      word.text = std::move(span.text);
+      torch::Tensor maps;  // [N, S], the sum of the pieces'
+      for (size_t i = span.first; i < span.last; ++i) {
+        word.log_probability += hypothesis.log_probabilities[i];
+        const torch::Tensor map = hypothesis.maps[i].to(torch::kFloat);
+        maps = maps.defined() ? maps + map : map;
+      }
+      word.head_maps = maps.div(static_cast<double>(span.last - span.first))
+                           .view({-1, image.rows, image.cols});  // [N, rows, cols]
+      word.map = word.head_maps.mean(0);                         // [rows, cols]
       if (image.evidence.probabilities.defined()) {
         word.evidence = word_evidence(word.map, image.evidence.probabilities, labels_);
       }

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/decoder/search.h"
 #include "models/decoder/vocabulary.h"
 #include "modules/attention/positions.h"
 #include "modules/core/check.h"
@@ -58,6 +57,21 @@ CaptionDecoderOptions checked(const CaptionDecoderOptions& options) {
              fmt::format("dropout {}", options.dropout));
   return options;
 }
+
+class CellSteps : public StepDecoder {
+ public:
+  CellSteps(CaptionDecoderImpl& decoder, const torch::Tensor& memory, int64_t beam)
+      : decoder_(decoder), state_(decoder.begin(memory, beam)) {}
+
+  int64_t max_tokens() const override { return decoder_.max_tokens(); }
+  int64_t inputs() const override { return state_.layers.front().memory.keys.size(0); }
+  DecoderStep step(const torch::Tensor& tokens) override { return decoder_.step(state_, tokens); }
+  void reorder(const torch::Tensor& rows) override { state_.reorder(rows); }
+
+ private:
+  CaptionDecoderImpl& decoder_;
+  DecoderState state_;
+};
 
 }  // namespace
 
@@ -185,6 +199,20 @@ torch::Tensor CaptionDecoderImpl::embed_picture(const torch::Tensor& visual) {
   torch::Tensor cells = visual.flatten(2).transpose(1, 2);  // [B, S, K]
   if (options_.class_evidence) cells = group_probabilities(cells);
   return embed_cells(cells, visual.size(2), visual.size(3));
+}
+
+PictureTokens CaptionDecoderImpl::look_at(const torch::Tensor& visual) {
+  return {embed_picture(visual), visual.size(2), visual.size(3)};
+}
+
+std::unique_ptr<StepDecoder> CaptionDecoderImpl::start(const torch::Tensor& memory, int64_t beam) {
+  return std::make_unique<CellSteps>(*this, memory, beam);
+}
+
+nlohmann::json CaptionDecoderImpl::describe() const {
+  nlohmann::json description = to_json(options_);
+  description["kind"] = "cells";
+  return description;
 }
 
 torch::Tensor CaptionDecoderImpl::with_extra(const torch::Tensor& logits, double dropout) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "models/decoder/word_decoder.h"
 #include "modules/attention/transformer.h"
 
 namespace gaze::models {
@@ -49,18 +50,11 @@ struct DecoderState {
   int64_t beam = 1;
   int64_t length = 0;  // T, words so far
 
-  // Row i becomes what row `rows[i]` was (rows: int64 [R'], R' a multiple of `beam`); the rows of one picture
-  // must come from one picture. Pictures may be left out or moved; where all stay, their keys and values are
-  // not touched.
+  // As StepDecoder has it; where all pictures stay, their keys and values are not touched.
   void reorder(const torch::Tensor& rows);
 };
 
-struct DecoderStep {
-  torch::Tensor log_probabilities;  // [R, V], float32
-  torch::Tensor map;                // [R, N, S], cross-attention of the last layer; each [S] sums to 1
-};
-
-class CaptionDecoderImpl : public torch::nn::Module {
+class CaptionDecoderImpl : public WordDecoder {
  public:
   // Throws ArgumentError for sizes below 1, and for a width that the heads or the positions cannot share.
   explicit CaptionDecoderImpl(const CaptionDecoderOptions& options);
@@ -90,9 +84,14 @@ class CaptionDecoderImpl : public torch::nn::Module {
   // G, or the features' width: what embed_cells() expects.
   int64_t cell_width() const { return cell_width_; }
 
-  // Teacher forcing. tokens [B, T] int64 (start token first, T <= max_tokens), memory [B, S, D] -> logits [B,
-  // T, V] of the next tokens. Position t sees the tokens 0..t only.
-  torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& memory);
+  VisualInput visual_input() const override {
+    return options_.class_evidence ? VisualInput::class_evidence : VisualInput::features;
+  }
+  int64_t visual_width() const override { return options_.visual_width; }
+  int64_t vocabulary() const override { return options_.vocabulary; }
+  int64_t max_tokens() const override { return options_.max_tokens; }
+  PictureTokens look_at(const torch::Tensor& visual) override;
+  torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& memory) override;
 
   // memory [B, S, D]: a state with `beam` hypotheses a picture, before the first word.
   DecoderState begin(const torch::Tensor& memory, int64_t beam = 1);
@@ -100,6 +99,9 @@ class CaptionDecoderImpl : public torch::nn::Module {
   // tokens [R] int64: the word each row emitted last (the start token first). The same numbers as forward()'s
   // last position.
   DecoderStep step(DecoderState& state, const torch::Tensor& tokens);
+
+  std::unique_ptr<StepDecoder> start(const torch::Tensor& memory, int64_t beam) override;
+  nlohmann::json describe() const override;
 
   const CaptionDecoderOptions& options() const { return options_; }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "models/decoder/vocabulary.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -59,7 +58,7 @@ class Search {
       pictures_.push_back({b, {}});
       // A picture's rows start alike: only the first may be continued.
       for (int64_t i = 0; i < options.beam; ++i) {
-        rows_.push_back({Vocabulary::kStart, 0, 0.0, i == 0 ? 0.0 : kImpossible});
+        rows_.push_back({options.specials.start, 0, 0.0, i == 0 ? 0.0 : kImpossible});
       }
     }
   }
@@ -87,7 +86,7 @@ class Search {
     DecoderStep next = decoder_.step(torch::tensor(tokens, torch::kLong));
     history_.push_back({next.map, {}});
     torch::Tensor each = next.log_probabilities.to(torch::kDouble).contiguous();  // [R, V]
-    for (const int64_t never : {Vocabulary::kPad, Vocabulary::kStart, Vocabulary::kUnknown}) {
+    for (const int64_t never : {options_.specials.pad, options_.specials.start, options_.specials.unknown}) {
       each.select(1, never).fill_(kImpossible);
     }
     const torch::Tensor sums = each + torch::tensor(totals, torch::kDouble).unsqueeze(1);  // [R, V]
@@ -108,7 +107,7 @@ class Search {
     for (int64_t rank = 0; rank < count && totals[rank] > kImpossible; ++rank) {
       const int64_t row = b * options_.beam + places[rank] / V, token = places[rank] % V;
       const Choice choice{token, row, tokens[row * V + token], totals[rank]};
-      if (token == Vocabulary::kEnd) {
+      if (token == options_.specials.end) {
         if (rank < options_.beam) file(picture, choice);
       } else if (static_cast<int64_t>(going.size()) < options_.beam) {
         going.push_back(choice);
@@ -190,7 +189,8 @@ class Search {
         conclude(pictures_[b], static_cast<int64_t>(b));
         continue;
       }
-      going.resize(static_cast<size_t>(options_.beam), Choice{Vocabulary::kEnd, first_row, 0.0, kImpossible});
+      going.resize(static_cast<size_t>(options_.beam),
+                   Choice{options_.specials.end, first_row, 0.0, kImpossible});
       rows.insert(rows.end(), going.begin(), going.end());
       open.push_back(std::move(pictures_[b]));
     }
@@ -214,29 +214,7 @@ class Search {
   int64_t step_ = 0;  // words that every row has
 };
 
-class CaptionSteps : public StepDecoder {
- public:
-  CaptionSteps(CaptionDecoder& decoder, const torch::Tensor& memory, int64_t beam)
-      : decoder_(decoder), state_(decoder->begin(memory, beam)) {}
-
-  int64_t max_tokens() const override { return decoder_->options().max_tokens; }
-  int64_t inputs() const override { return state_.layers.front().memory.keys.size(0); }
-  DecoderStep step(const torch::Tensor& tokens) override { return decoder_->step(state_, tokens); }
-  void reorder(const torch::Tensor& rows) override { state_.reorder(rows); }
-
- private:
-  CaptionDecoder& decoder_;
-  DecoderState state_;
-};
-
 }  // namespace
-
-torch::Tensor sources_of(const torch::Tensor& rows, int64_t beam) {
-  const torch::Tensor sources = rows.div(beam, "floor").view({-1, beam});  // [B', beam]
-  check_that(sources.eq(sources.narrow(1, 0, 1)).all().item<bool>(), "search",
-             fmt::format("each {} rows from one input", beam), "rows of several");
-  return sources.select(1, 0).contiguous();
-}
 
 void check_search(const SearchOptions& options) {
   check_that(options.beam >= 1, "search", "beam >= 1", fmt::format("beam {}", options.beam));
@@ -254,17 +232,17 @@ std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOp
   return Search(decoder, options).run();
 }
 
-std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
+std::vector<std::vector<Hypothesis>> search(WordDecoder& decoder, const torch::Tensor& memory,
                                             const SearchOptions& options) {
   check_search(options);
-  check_shape(memory, "memory", {"B", "S", {"D", decoder->options().width}}, "search");
+  check_shape(memory, "memory", {"B", "S", "D"}, "search");
   check_that(memory.isfinite().all().item<bool>(), "search", "finite memory", "memory with NaN or infinity");
   const torch::NoGradGuard no_grad;
-  const bool training = decoder->is_training();
-  decoder->eval();
-  CaptionSteps steps(decoder, memory, options.beam);
-  std::vector<std::vector<Hypothesis>> captions = search(steps, options);
-  decoder->train(training);
+  const bool training = decoder.is_training();
+  decoder.eval();
+  const std::unique_ptr<StepDecoder> steps = decoder.start(memory, options.beam);
+  std::vector<std::vector<Hypothesis>> captions = search(*steps, options);
+  decoder.train(training);
   return captions;
 }
 

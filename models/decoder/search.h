@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/decoder/caption_decoder.h"
+#include "models/decoder/tokenizer.h"
+#include "models/decoder/word_decoder.h"
 
 namespace gaze::models {
 
@@ -13,6 +14,7 @@ struct SearchOptions {
   int64_t best = 1;  // captions returned a picture, 1..beam
   int64_t max_words =
       24;  // longest caption without its end token; the decoder's max_tokens - 1 where that is less
+  SpecialTokens specials;  // of the decoder's vocabulary
   double length_penalty =
       0.7;  // score = log-probability / ((5 + length) / 6) ^ length_penalty (Wu et al. 2016)
 };
@@ -26,22 +28,6 @@ struct Hypothesis {
   double score = 0;                       // what the search ranked by; length is that of `tokens`
   bool finished = false;                  // ended by itself; otherwise cut at max_words
 };
-
-// What is searched: a decoder at the start of B inputs (pictures, or sources), `beam` rows each. Row
-// b * beam + i is hypothesis i of input b: R = B * beam.
-class StepDecoder {
- public:
-  virtual ~StepDecoder() = default;
-  virtual int64_t max_tokens() const = 0;  // longest sequence, end token included
-  virtual int64_t inputs() const = 0;      // B, at the moment
-  // tokens [R] int64: the token each row emitted last (the start token first).
-  virtual DecoderStep step(const torch::Tensor& tokens) = 0;
-  // As DecoderState::reorder() has it.
-  virtual void reorder(const torch::Tensor& rows) = 0;
-};
-
-// The input of each group of `rows` (R' = B' * beam), [B']. Throws ArgumentError for groups of several.
-torch::Tensor sources_of(const torch::Tensor& rows, int64_t beam);
 
 // Throws ArgumentError for an option outside its range.
 void check_search(const SearchOptions& options);
@@ -59,9 +45,9 @@ void check_search(const SearchOptions& options);
 // Throws ArgumentError for an option outside its range.
 std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const SearchOptions& options);
 
-// Captions of the pictures of memory [B, S, D] (embed_picture's). Throws ArgumentError also for memory that
-// is not finite.
-std::vector<std::vector<Hypothesis>> search(CaptionDecoder& decoder, const torch::Tensor& memory,
+// Captions of the pictures of memory [B, S, D] (look_at's), by a decoder in any mode. Throws ArgumentError
+// also for memory that is not finite.
+std::vector<std::vector<Hypothesis>> search(WordDecoder& decoder, const torch::Tensor& memory,
                                             const SearchOptions& options);
 
 }  // namespace gaze::models

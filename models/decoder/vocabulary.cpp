@@ -179,4 +179,13 @@ std::string Vocabulary::decode(const std::vector<int64_t>& ids) const {
   return text;
 }
 
+std::vector<TokenSpan> Vocabulary::words(const std::vector<int64_t>& ids) const {
+  std::vector<TokenSpan> spans;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string& text = word(ids[i]);
+    if (ids[i] >= kSpecials) spans.push_back({text, i, i + 1});
+  }
+  return spans;
+}
+
 }  // namespace gaze::models

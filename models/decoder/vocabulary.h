@@ -7,11 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/decoder/tokenizer.h"
+
 namespace gaze::models {
 
 // A word vocabulary. Ids 0..3 are <pad>, <start>, <end>, <unk>; the others are lower-case words in a fixed
 // order. An entry may be a phrase, words joined by single spaces ("red panda"): it is one token.
-class Vocabulary {
+class Vocabulary : public Tokenizer {
  public:
   static constexpr int64_t kPad = 0, kStart = 1, kEnd = 2, kUnknown = 3;
   static constexpr int64_t kSpecials = 4;
@@ -29,17 +31,20 @@ class Vocabulary {
   // {"kind": "word", "data": [words in id order, the special ones first]}; throws ArgumentError naming what
   // is wrong. A tokenizer gives its own `kinds`; their entries are tokens as from_tokens() takes them.
   static Vocabulary from_json(const nlohmann::json& json, const std::vector<std::string>& kinds = {"word"});
-  nlohmann::json to_json() const;
+  nlohmann::json to_json() const override;
 
-  int64_t size() const { return static_cast<int64_t>(words_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(words_.size()); }
   // kUnknown where the word is not known.
   int64_t id(const std::string& word) const;
   // Throws ArgumentError outside 0 .. size() - 1.
   const std::string& word(int64_t id) const;
-  // Without start and end. From left to right, the longest entry that fits.
-  std::vector<int64_t> encode(const std::string& caption) const;
-  // Special entries dropped, the rest joined by spaces.
-  std::string decode(const std::vector<int64_t>& ids) const;
+  SpecialTokens specials() const override { return {kPad, kStart, kEnd, kUnknown}; }
+  // From left to right, the longest entry that fits.
+  std::vector<int64_t> encode(const std::string& caption) const override;
+  // Joined by spaces.
+  std::string decode(const std::vector<int64_t>& ids) const override;
+  // Each entry is a word, phrases too.
+  std::vector<TokenSpan> words(const std::vector<int64_t>& ids) const override;
 
  private:
   // The entries of `words`, "" for a word that is in none.

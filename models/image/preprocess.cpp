@@ -14,8 +14,10 @@ namespace {
 constexpr const char* kOp = "preprocessing";
 
 const std::vector<std::pair<std::string, ResizeMode>>& mode_names() {
-  static const std::vector<std::pair<std::string, ResizeMode>> names = {
-      {"squash", ResizeMode::squash}, {"crop", ResizeMode::crop}, {"letterbox", ResizeMode::letterbox}};
+  static const std::vector<std::pair<std::string, ResizeMode>> names = {{"squash", ResizeMode::squash},
+                                                                        {"crop", ResizeMode::crop},
+                                                                        {"letterbox", ResizeMode::letterbox},
+                                                                        {"fit", ResizeMode::fit}};
   return names;
 }
 
@@ -109,6 +111,14 @@ void place_letterbox(const Image& image, const Preprocessing& p, Placed& placed)
   placed.top = -((p.height - placed.height) / 2);
 }
 
+// CATR's: sides times the scale, in double, cut to whole pixels.
+void place_fit(const Image& image, const Preprocessing& p, Placed& placed) {
+  const double width = static_cast<double>(image.width), height = static_cast<double>(image.height);
+  const double scale = std::min(static_cast<double>(p.width) / width, static_cast<double>(p.height) / height);
+  placed.width = std::max<int64_t>(1, static_cast<int64_t>(width * scale));
+  placed.height = std::max<int64_t>(1, static_cast<int64_t>(height * scale));
+}
+
 Placed place(const Image& image, const Preprocessing& p) {
   check_that(image.width >= 1 && image.height >= 1, "preprocess", "a picture of at least 1 x 1",
              std::to_string(image.width) + " x " + std::to_string(image.height));
@@ -123,6 +133,9 @@ Placed place(const Image& image, const Preprocessing& p) {
       break;
     case ResizeMode::letterbox:
       place_letterbox(image, p, placed);
+      break;
+    case ResizeMode::fit:
+      place_fit(image, p, placed);
       break;
   }
   detail::Window& visible = placed.visible;
@@ -223,7 +236,12 @@ PreparedImage preprocess(const Image& image, const Preprocessing& preprocessing)
   const Placed placed = place(image, preprocessing);
   const Image picture =
       detail::resize_window(image, placed.width, placed.height, preprocessing.filter, placed.visible);
-  return {normalise(picture, placed, preprocessing), geometry_of(image, placed, preprocessing)};
+  Preprocessing own = preprocessing;
+  if (own.mode == ResizeMode::fit) {
+    own.width = placed.width;
+    own.height = placed.height;
+  }
+  return {normalise(picture, placed, own), geometry_of(image, placed, own)};
 }
 
 }  // namespace gaze::models

@@ -17,6 +17,7 @@ enum class ResizeMode {
   squash,     // to size x size, aspect ratio lost, everything seen
   crop,       // short side to `resize`, then the centre size x size
   letterbox,  // long side to size, the rest filled with the mean colour
+  fit,        // as large as fits into size, no padding: the input has the picture's shape, in whole pixels
 };
 
 enum class Filter { nearest, bilinear, bicubic, lanczos };  // as PIL names and computes them, antialiased

@@ -289,7 +289,7 @@ class CaptionRun {
       greedy.beam = 1;
       greedy.max_words = recipe_.max_tokens - 1;
       const torch::Tensor memory = decoder_->embed_cells(cells, grid_, grid_);
-      const auto found = search(decoder_, memory, greedy);
+      const auto found = search(*decoder_, memory, greedy);
       for (int64_t i = first; i < last; ++i) {
         right +=
             names_all(vocabulary_.decode(found[i - first].front().tokens), val_.records[i].facts) ? 1 : 0;
@@ -308,7 +308,7 @@ class CaptionRun {
                                        {"licence", recipe_.licence},
                                        {"scores", {{"val_nouns", best_nouns_}, {"val_loss", best_loss_}}}};
     write_model_file(out_ / "model.safetensors",
-                     make_model_file(*backbone_, decoder_, vocabulary_, reader_.preprocessing, provenance));
+                     make_model_file(*backbone_, *decoder_, vocabulary_, reader_.preprocessing, provenance));
   }
 
   // The frozen network's in the first stage, the slots' in the second: [B, S, K].

@@ -39,7 +39,7 @@ inline models::ModelFile tiny_caption_model(const TinyCaptioner& tiny = {}) {
   models::Preprocessing preprocessing;
   preprocessing.height = preprocessing.width = 64;
   preprocessing.mode = models::ResizeMode::squash;
-  return models::make_model_file(*backbone, decoder, vocabulary, preprocessing, nlohmann::json::object());
+  return models::make_model_file(*backbone, *decoder, vocabulary, preprocessing, nlohmann::json::object());
 }
 
 }  // namespace gaze::test

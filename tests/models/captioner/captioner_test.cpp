@@ -55,7 +55,7 @@ Parts make_parts(const std::string& spec = "none", bool class_evidence = true) {
 }
 
 ModelFile make_model(Parts& parts) {
-  return make_model_file(*parts.backbone, parts.decoder, parts.vocabulary, parts.preprocessing,
+  return make_model_file(*parts.backbone, *parts.decoder, parts.vocabulary, parts.preprocessing,
                          {{"seed", 4}});
 }
 
@@ -100,7 +100,7 @@ TEST(Captioner, is_backbone_decoder_and_vocabulary_joined) {
     const torch::Tensor x = preprocess(image, parts.preprocessing).input.unsqueeze(0);
     const torch::Tensor visual =
         class_evidence ? parts.backbone->class_evidence(x) : parts.backbone->stages(x).back().value;
-    const auto expected = search(parts.decoder, parts.decoder->embed_picture(visual), options)[0];
+    const auto expected = search(*parts.decoder, parts.decoder->embed_picture(visual), options)[0];
     EXPECT_EQ(result.rows, 3);
     EXPECT_EQ(result.cols, 2);
     ASSERT_EQ(result.captions.size(), expected.size());
@@ -228,7 +228,7 @@ TEST(Captioner, a_parameter_without_elements_is_written_too) {
   parts.decoder = CaptionDecoder(options);
   ModelFile model = make_model(parts);
   EXPECT_EQ(model.weights.at("decoder.nameless").numel(), 0);
-  EXPECT_EQ(Captioner(model).decoder()->options().group_words, options.group_words);
+  EXPECT_EQ(Captioner(model).decoder().describe()["group_words"], nlohmann::json(options.group_words));
 }
 
 TEST(Captioner, weights_beyond_half_stay_float) {

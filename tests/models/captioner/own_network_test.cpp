@@ -24,7 +24,7 @@ Captioner captioner_of_lite0() {
   CaptionDecoderOptions options;
   options.vocabulary = vocabulary.size();
   CaptionDecoder decoder(options);
-  return Captioner(make_model_file(*backbone, decoder, vocabulary, efficientnet_lite_preprocessing(),
+  return Captioner(make_model_file(*backbone, *decoder, vocabulary, efficientnet_lite_preprocessing(),
                                    nlohmann::json::object()));
 }
 

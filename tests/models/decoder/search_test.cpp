@@ -112,7 +112,7 @@ TEST(Search, a_beam_that_holds_all_prefixes_finds_the_optimum) {
     options.length_penalty = penalties[seed % 4];
     const std::vector<Scored> expected = enumerate(decoder, memory, 3, options.length_penalty);
     ASSERT_EQ(expected.size(), 40U);
-    const std::vector<Hypothesis> found = search(decoder, memory, options)[0];
+    const std::vector<Hypothesis> found = search(*decoder, memory, options)[0];
     ASSERT_EQ(found.size(), 5U);
     for (size_t i = 0; i < 5; ++i) {
       EXPECT_EQ(found[i].tokens, expected[i].tokens) << "seed " << seed << ", rank " << i;
@@ -182,7 +182,7 @@ TEST(Search, stops_early_only_where_nothing_better_can_follow) {
     options.best = 1 + static_cast<int64_t>(seed % 2);
     options.length_penalty = penalties[seed % 4];
     const std::vector<Scored> expected = plain_beam_search(decoder, memory, options);
-    const std::vector<Hypothesis> found = search(decoder, memory, options)[0];
+    const std::vector<Hypothesis> found = search(*decoder, memory, options)[0];
     ASSERT_GE(found.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(found[i].tokens, expected[i].tokens) << "seed " << seed << ", rank " << i;
@@ -212,7 +212,7 @@ TEST(Search, greedy_takes_the_best_word_each_time) {
     }
     SearchOptions options;
     options.beam = 1;
-    const Hypothesis found = search(decoder, memory, options)[0][0];
+    const Hypothesis found = search(*decoder, memory, options)[0][0];
     // After the fifth and last word only the end may follow.
     if (expected.back() != Vocabulary::kEnd && found.finished) expected.push_back(Vocabulary::kEnd);
     EXPECT_EQ(found.tokens, expected) << "seed " << seed;
@@ -227,10 +227,10 @@ TEST(Search, one_batch_gives_what_single_pictures_give) {
     SearchOptions options;
     options.beam = 1 + static_cast<int64_t>(seed % 4);
     options.best = options.beam;
-    const auto together = search(decoder, memory, options);
+    const auto together = search(*decoder, memory, options);
     ASSERT_EQ(together.size(), 5U);
     for (int64_t b = 0; b < 5; ++b) {
-      const auto alone = search(decoder, memory.narrow(0, b, 1), options)[0];
+      const auto alone = search(*decoder, memory.narrow(0, b, 1), options)[0];
       const auto& batched = together[static_cast<size_t>(b)];
       ASSERT_EQ(batched.size(), alone.size());
       for (size_t i = 0; i < alone.size(); ++i) {
@@ -254,7 +254,7 @@ TEST(Search, probabilities_and_maps_belong_to_their_tokens) {
     SearchOptions options;
     options.beam = 4;
     options.best = 4;
-    const auto found = search(decoder, memory, options);
+    const auto found = search(*decoder, memory, options);
     torch::NoGradGuard no_grad;
     for (int64_t b = 0; b < 3; ++b) {
       const torch::Tensor own = memory.narrow(0, b, 1);
@@ -287,9 +287,9 @@ TEST(Search, captions_are_sorted_distinct_and_the_first_does_not_depend_on_best)
     SearchOptions options;
     options.beam = 5;
     options.best = 5;
-    const auto many = search(decoder, memory, options);
+    const auto many = search(*decoder, memory, options);
     options.best = 1;
-    const auto one = search(decoder, memory, options);
+    const auto one = search(*decoder, memory, options);
     for (size_t b = 0; b < 2; ++b) {
       std::set<Tokens> distinct;
       for (size_t i = 0; i < many[b].size(); ++i) {
@@ -315,7 +315,7 @@ TEST(Search, special_words_are_never_said) {
   }
   SearchOptions options;
   options.best = 3;
-  for (const auto& captions : search(decoder, pictures(decoder, 4), options)) {
+  for (const auto& captions : search(*decoder, pictures(decoder, 4), options)) {
     for (const Hypothesis& hypothesis : captions) {
       for (const int64_t token : hypothesis.tokens) {
         EXPECT_TRUE(token == Vocabulary::kEnd || token >= Vocabulary::kSpecials) << token;
@@ -337,7 +337,7 @@ TEST(Search, a_caption_that_does_not_end_comes_back_unfinished) {
       options.beam = beam;
       options.best = beam;
       options.max_words = words;
-      for (const auto& captions : search(decoder, memory, options)) {
+      for (const auto& captions : search(*decoder, memory, options)) {
         ASSERT_EQ(static_cast<int64_t>(captions.size()), beam);
         for (const Hypothesis& hypothesis : captions) {
           EXPECT_FALSE(hypothesis.finished);
@@ -360,7 +360,7 @@ TEST(Search, a_caption_may_end_after_its_last_word) {
   SearchOptions options;
   options.max_words = 1;
   options.best = 3;
-  const std::vector<Hypothesis> found = search(decoder, pictures(decoder, 1), options)[0];
+  const std::vector<Hypothesis> found = search(*decoder, pictures(decoder, 1), options)[0];
   // p(end) < p(word 4): the one-word caption ends second best and the empty one ranks second at the first
   // step.
   const double norm = std::log(std::exp(1.) + std::exp(2.) + 5);
@@ -386,7 +386,7 @@ TEST(Search, a_strong_length_penalty_is_not_stopped_short) {
   SearchOptions options;
   options.beam = 2;
   options.length_penalty = 4;
-  const Hypothesis found = search(decoder, pictures(decoder, 1), options)[0][0];
+  const Hypothesis found = search(*decoder, pictures(decoder, 1), options)[0][0];
   // To end at once scores log 0.6 = -0.51, and one word has log 0.3 / (7/6)^4 = -0.65 already: but eight of
   // them and the end come to (8 log 0.3 + log 0.6) / (14/6)^4 = -0.34.
   EXPECT_EQ(found.tokens, (Tokens{4, 4, 4, 4, 4, 4, 4, 4, 2}));
@@ -395,15 +395,15 @@ TEST(Search, a_strong_length_penalty_is_not_stopped_short) {
 
 TEST(Search, nothing_in_nothing_out) {
   CaptionDecoder decoder = make(1);
-  EXPECT_TRUE(search(decoder, torch::zeros({0, 6, 8}), SearchOptions()).empty());
+  EXPECT_TRUE(search(*decoder, torch::zeros({0, 6, 8}), SearchOptions()).empty());
 }
 
 TEST(Search, leaves_the_decoder_as_it_was) {
   CaptionDecoder decoder = make(1);
   decoder->train();
   const torch::Tensor memory = torch::randn({1, 6, 8});
-  const auto first = search(decoder, memory, SearchOptions()),
-             second = search(decoder, memory, SearchOptions());
+  const auto first = search(*decoder, memory, SearchOptions()),
+             second = search(*decoder, memory, SearchOptions());
   EXPECT_TRUE(decoder->is_training());
   EXPECT_EQ(first[0][0].score, second[0][0].score);  // without dropout
   EXPECT_FALSE(first[0][0].maps[0].requires_grad());
@@ -414,26 +414,26 @@ TEST(Search, errors_state_the_range) {
   const torch::Tensor memory = torch::zeros({1, 6, 8});
   SearchOptions options;
   options.beam = 0;
-  EXPECT_THROWS_WITH(search(decoder, memory, options), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected beam >= 1; got beam 0");
   options = {};
   options.best = 4;
-  EXPECT_THROWS_WITH(search(decoder, memory, options), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected best in 1..beam (3); got best 4");
   options.best = 0;
-  EXPECT_THROWS_WITH(search(decoder, memory, options), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected best in 1..beam (3); got best 0");
   options = {};
   options.max_words = 0;
-  EXPECT_THROWS_WITH(search(decoder, memory, options), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected max_words >= 1; got max_words 0");
   options = {};
   options.length_penalty = std::nan("");
-  EXPECT_THROWS_WITH(search(decoder, memory, options), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected a finite length_penalty; got length_penalty nan");
-  EXPECT_THROWS_WITH(search(decoder, torch::zeros({1, 6, 7}), SearchOptions()), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, torch::zeros({1, 6, 7}), SearchOptions()), ArgumentError,
                      "[search] expected memory [B, S, D=8]; got memory [1, 6, 7]");
-  EXPECT_THROWS_WITH(search(decoder, torch::full({1, 6, 8}, NAN), SearchOptions()), ArgumentError,
+  EXPECT_THROWS_WITH(search(*decoder, torch::full({1, 6, 8}, NAN), SearchOptions()), ArgumentError,
                      "[search] expected finite memory; got memory with NaN or infinity");
 }
 

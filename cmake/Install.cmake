@@ -10,4 +10,4 @@ configure_package_config_file(cmake/gazeConfig.cmake.in ${PROJECT_BINARY_DIR}/ga
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gaze)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gazeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gazeConfig.cmake ${PROJECT_BINARY_DIR}/gazeConfigVersion.cmake
-              cmake/FindLibTorch.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gaze)
+              cmake/FindLibTorch.cmake cmake/FindSentencePiece.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gaze)

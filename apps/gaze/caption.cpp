@@ -1,121 +1,138 @@
 // gaze caption: says what is on pictures.
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <cmath>
-#include <iostream>
+#include <algorithm>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "apps/gaze/caption_run.h"
 #include "apps/gaze/command.h"
 #include "apps/gaze/network_source.h"
-#include "models/captioner/captioner.h"
-#include "models/image/image.h"
-#include "modules/core/error.h"
+#include "apps/gaze/picture_list.h"
+#include "apps/gaze/search_options.h"
+#include "models/overlay/sha256.h"
+#include "modules/core/number_text.h"
 
 namespace gaze::apps {
 namespace {
 
-constexpr int64_t kBatchPixels = 64'000'000;  // a batch is captioned before more than this is held in memory
+namespace fs = std::filesystem;
+
+const std::map<std::string, CaptionFormat> kFormats = {
+    {"text", CaptionFormat::text}, {"jsonl", CaptionFormat::jsonl}, {"csv", CaptionFormat::csv}};
 
 struct CaptionCommand {
   std::vector<std::string> paths;
+  bool null = false;
   NetworkSource source;
-  models::SearchOptions search;
+  SearchFlags search;
   models::ImageOptions image;
-  int64_t batch = 8;
-  bool json = false;
+  int64_t batch = 8, decode_threads = 0;
+  std::optional<CaptionFormat> format;
+  bool json = false, words = false, overwrite = false;
+  fs::path out;
   CommonOptions common;
 };
 
-// A picture's turn in the output: read, or what went wrong.
-struct Turn {
-  std::string path;
-  std::optional<models::Image> image;
-  std::string error;
-};
+CaptionFormat format_of(const CaptionCommand& command) {
+  if (command.format) return *command.format;
+  if (command.json) return CaptionFormat::jsonl;
+  if (command.out.empty()) return CaptionFormat::text;
+  const std::string extension = command.out.extension().string();
+  if (extension == ".jsonl") return CaptionFormat::jsonl;
+  if (extension == ".csv") return CaptionFormat::csv;
+  throw UsageError(fmt::format("--out {}: expected a name that ends in .jsonl or .csv, or --format with it",
+                               command.out.string()));
+}
 
 void check(const CaptionCommand& command) {
-  if (command.search.best > command.search.beam) {
-    throw UsageError(fmt::format("--best {}: expected 1..{}, the captions that --beam {} keeps",
-                                 command.search.best, command.search.beam, command.search.beam));
-  }
   check_own(command.source);
+  check(command.search);
+  const bool text = format_of(command) == CaptionFormat::text;
+  if (!command.out.empty() && text) throw UsageError("--out takes --format jsonl or csv, not text");
+  if (command.words && !text)
+    throw UsageError("--words is for text; JSON and CSV have each word's log-probability without it");
 }
 
-Turn read(const std::filesystem::path& path, const models::ImageOptions& options) {
-  Turn turn{path.string(), std::nullopt, ""};
-  try {
-    turn.image = models::load_image(path, options);
-  } catch (const std::exception& error) {
-    turn.error = error.what();
-  }
-  return turn;
+CaptionPlan plan_of(const CaptionCommand& command, models::Captioner& captioner) {
+  CaptionPlan plan;
+  plan.search = resolve(command.search, captioner, command.common.seed);
+  plan.text = command.search.text;
+  plan.batch = command.batch;
+  plan.stream.image = command.image;
+  // A core that decodes keeps about as many busy that caption.
+  const int64_t half = std::thread::hardware_concurrency() / 2;
+  plan.stream.threads = command.decode_threads > 0 ? command.decode_threads : std::clamp<int64_t>(half, 1, 8);
+  return plan;
 }
 
-void print_json(const Turn& turn, const models::CaptionedImage* result) {
-  const nlohmann::json line = result != nullptr ? models::to_json(turn.path, *result)
-                                                : nlohmann::json{{"image", turn.path}, {"error", turn.error}};
-  // A path need not be UTF-8; what is not becomes U+FFFD.
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-}
-
-void print_text(const Turn& turn, const models::CaptionedImage* result) {
-  if (result == nullptr) return;
-  for (const models::Caption& caption : result->captions) {
-    std::cout << fmt::format("{}: {}{}  ({:.2g} %)\n", turn.path,
-                             caption.text.empty() ? "(no words)" : caption.text,
-                             caption.finished ? "" : " ...", 100 * std::exp(caption.log_probability));
-  }
-}
-
-// Captions the pictures that could be read and prints every turn in order; returns how many failed.
-int64_t print(models::Captioner& captioner, std::vector<Turn> turns, const CaptionCommand& command) {
-  std::vector<models::Image> images;
-  for (Turn& turn : turns) {
-    if (turn.image) images.push_back(std::move(*turn.image));
-  }
-  const std::vector<models::CaptionedImage> results = captioner.caption(images, command.search);
-  auto next = results.begin();
-  int64_t failed = 0;
-  for (const Turn& turn : turns) {
-    const models::CaptionedImage* result = turn.image ? &*next++ : nullptr;
-    if (result == nullptr) {
-      ++failed;
-      warn(turn.error);
-    }
-    if (command.json) {
-      print_json(turn, result);
-    } else {
-      print_text(turn, result);
-    }
-  }
-  flush_output();
-  return failed;
+nlohmann::json manifest_of(const CaptionCommand& command, const CaptionPlan& plan) {
+  const fs::path model = captioner_file(command.source);
+  nlohmann::json options = to_json(command.search);
+  options["best"] = plan.search.best;
+  if (plan.search.sampling.samples > 0) options["seed"] = command.common.seed;
+  options["backbone"] = command.source.backbone;
+  options["weights"] =
+      command.source.weights.empty() ? "" : "sha256 " + models::file_sha256(command.source.weights);
+  return {{"gaze", GAZE_VERSION},
+          {"model", {{"file", model.string()}, {"sha256", models::file_sha256(model)}}},
+          {"options", options}};
 }
 
 int caption(const CaptionCommand& command) {
   check(command);
   apply(command.common);
-  const std::vector<std::filesystem::path> pictures = expand_pictures(command.paths);
-  if (pictures.empty()) {
-    throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
-  }
+  std::vector<fs::path> pictures = some_pictures(command.paths, command.null ? '\0' : '\n');
+  if (const int64_t repeats = remove_repeats(pictures); repeats > 0)
+    warn(fmt::format("{} pictures are named again; each is captioned once", grouped(repeats)));
   models::Captioner captioner = load_captioner(command.source);
-
-  int64_t failed = 0, pixels = 0;
-  std::vector<Turn> turns;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    turns.push_back(read(pictures[i], command.image));
-    if (turns.back().image) pixels += turns.back().image->width * turns.back().image->height;
-    const bool full = static_cast<int64_t>(turns.size()) == command.batch || pixels >= kBatchPixels;
-    if (!full && i + 1 < pictures.size()) continue;
-    failed += print(captioner, std::exchange(turns, {}), command);
-    pixels = 0;
+  const CaptionPlan plan = plan_of(command, captioner);
+  const CaptionStyle style{format_of(command), command.words || command.search.text.has_value()};
+  const bool seen = command.out.empty() && ::isatty(STDOUT_FILENO) == 1;
+  CaptionTally tally(static_cast<int64_t>(pictures.size()), !seen);
+  const CaptionRun run{captioner, plan, style, pictures, tally};
+  if (command.out.empty()) {
+    print_captions(run);
+  } else {
+    CaptionFile file(
+        {command.out, style.format, plan.search.best, manifest_of(command, plan), command.overwrite});
+    write_captions(run, file);
   }
-  if (failed == 0) return kOk;
-  return failed < static_cast<int64_t>(pictures.size()) ? kSomeFailed : kFailure;
+  tally.name_failed();
+  return tally.status();
+}
+
+void add_input_options(CLI::App& sub, CaptionCommand& command) {
+  sub.add_option("pictures", command.paths,
+                 "pictures, folders of them, 'photos/**/*.jpg' in quotes, or - for a list on standard input")
+      ->required();
+  sub.add_flag("--null,-0", command.null, "the list's paths end in a null byte, as find -print0 has them");
+  sub.add_option("--max-pixels", command.image.max_pixels, "larger pictures are refused")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sub.add_option("--batch", command.batch, "pictures captioned at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub.add_option("--decode-threads", command.decode_threads,
+                 "threads that read pictures ahead [half the cores, at most 8]")
+      ->check(CLI::Range(1, 64));
+}
+
+void add_output_options(CLI::App& sub, CaptionCommand& command) {
+  CLI::Option* out =
+      sub.add_option("--out", command.out,
+                     "file to write, .jsonl or .csv; pictures that it has are left out, so a run that was "
+                     "stopped goes on, and those that failed are tried again");
+  sub.add_flag("--overwrite", command.overwrite, "begin the file anew")->needs(out);
+  CLI::Option* json = sub.add_flag("--json", command.json, "the same as --format jsonl");
+  sub.add_option("--format", command.format, "text, jsonl (an object a line) or csv")
+      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case).description(""))
+      ->excludes(json);
+  sub.add_flag("--words", command.words, "each word's probability, too, on a line below the caption");
 }
 
 }  // namespace
@@ -125,33 +142,15 @@ void add_caption(CLI::App& app, Run& run) {
   CLI::App* sub = app.add_subcommand(
       "caption",
       "Says what is on pictures, with the probability of each caption.\n\nExample:\n"
-      "  gaze caption tests/photos/penguin.jpg\n"
+      "  gaze caption tests/photos --out captions.csv\n"
       "A line a picture; with --json every word's log-probability, its map and what it looked at. With "
       "--backbone and\n"
       "--weights the bundled decoder reads the class evidence of your own network (1000 ImageNet classes).");
-  sub->add_option("pictures", command->paths, "pictures, or folders of them")->required();
+  add_input_options(*sub, *command);
+  add_output_options(*sub, *command);
   add_captioner_options(*sub, command->source);
-  sub->add_option("--beam", command->search.beam, "captions the search keeps at each word; 1 is greedy")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  sub->add_option("--best", command->search.best, "captions to print a picture, at most --beam")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  sub->add_option("--max-words", command->search.max_words,
-                  "longest caption; it ends in ... where it was cut")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  sub->add_option("--length-penalty", command->search.length_penalty,
-                  "captions are ranked by log-probability / ((5 + length) / 6) ^ this")
-      ->check(CLI::Range(-10.0, 10.0))
-      ->capture_default_str();
-  sub->add_option("--batch", command->batch, "pictures captioned at once")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  sub->add_option("--max-pixels", command->image.max_pixels, "larger pictures are refused")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  sub->add_flag("--json", command->json, "print a JSON object a line");
+  add_search_options(*sub, command->search);
+  add_text_option(*sub, command->search);
   add_common_options(*sub, command->common);
   sub->callback([command, &run] { run = [command] { return caption(*command); }; });
 }

@@ -10,6 +10,7 @@
 
 #include "apps/gaze/command.h"
 #include "apps/gaze/network_source.h"
+#include "apps/gaze/picture_list.h"
 #include "models/image/image.h"
 #include "models/image/preprocess.h"
 #include "modules/core/error.h"
@@ -111,10 +112,7 @@ void print_json(const nlohmann::json& result) {
 int classify(const ClassifyCommand& command) {
   check(command.source);
   apply(command.common);
-  const std::vector<std::filesystem::path> pictures = expand_pictures(command.paths);
-  if (pictures.empty()) {
-    throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
-  }
+  const std::vector<std::filesystem::path> pictures = some_pictures(command.paths);
   const Classifier classifier = load_classifier(command);
   size_t failed = 0;
   for (const std::filesystem::path& path : pictures) {

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "models/image/picture_files.h"
 #include "modules/core/error.h"
 
 namespace gaze::apps {
@@ -38,20 +37,6 @@ void apply(const CommonOptions& options) {
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   torch::manual_seed(options.seed);
-}
-
-std::vector<fs::path> expand_pictures(const std::vector<std::string>& paths) {
-  std::vector<fs::path> pictures;
-  for (const std::string& path : paths) {
-    std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) {
-      pictures.emplace_back(path);
-      continue;
-    }
-    const std::vector<fs::path> found = models::pictures_below(path);
-    pictures.insert(pictures.end(), found.begin(), found.end());
-  }
-  return pictures;
 }
 
 fs::path bundled_model(const std::string& file) {

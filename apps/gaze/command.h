@@ -1,4 +1,4 @@
-// What the subcommands share: exit statuses, common flags, pictures on the command line, the bundled model.
+// What the subcommands share: exit statuses, common flags, the bundled model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -30,10 +30,6 @@ struct CommonOptions {
 void add_common_options(CLI::App& command, CommonOptions& options);
 // Sets threads and seed; throws UsageError for a device the program does not compute on.
 void apply(const CommonOptions& options);
-
-// Files as they are, folders searched for pictures by extension (recursively, sorted). A path that does not
-// exist is kept, so that it is reported as the picture that failed.
-std::vector<std::filesystem::path> expand_pictures(const std::vector<std::string>& paths);
 
 // The bundled model: $GAZE_WEIGHTS, the source tree's weights/, or the installed share/gaze. Throws FileError
 // with what to do.

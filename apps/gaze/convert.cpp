@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "apps/gaze/command.h"
+#include "apps/gaze/convert_captioner.h"
 #include "models/backbone/load_backbone.h"
 #include "models/checkpoint/export_keys.h"
 #include "models/checkpoint/key_map.h"
@@ -24,6 +25,7 @@ using nlohmann::json;
 struct ConvertCommand {
   std::filesystem::path in, out;
   std::string to = "gaze";
+  std::filesystem::path word_map;  // of a captioner
   bool json = false;
 };
 
@@ -41,6 +43,8 @@ void check(const ConvertCommand& command) {
   std::error_code ignored;
   if (std::filesystem::equivalent(command.in, command.out, ignored))
     throw UsageError("OUT is the same file as IN");
+  if (!command.word_map.empty() && std::filesystem::equivalent(command.word_map, command.out, ignored))
+    throw UsageError("OUT is the same file as the words");
 }
 
 std::shared_ptr<models::Backbone> network_of(const ConvertCommand& command, const models::ModelFile& model) {
@@ -120,8 +124,45 @@ json report_of(const ConvertCommand& command, const Source& source) {
   return report;
 }
 
+// A captioner that others have published; nothing for a file that holds none.
+std::optional<models::PublishedCaptioner> captioner_in(const ConvertCommand& command) {
+  if (models::is_model_file(command.in)) return std::nullopt;
+  try {
+    return models::published_captioner(models::read_state_dict(command.in));
+  } catch (const ArgumentError& error) {
+    throw FileError(command.in.string(), fmt::format("is a captioner gaze cannot read: {}", error.what()),
+                    "see its names with gaze inspect --keys");
+  }
+}
+
+int convert_captioner(const ConvertCommand& command, const models::PublishedCaptioner& captioner) {
+  if (command.to != "gaze") {
+    throw FileError(
+        command.in.string(),
+        fmt::format("holds a captioner, {}, for which {} has no names", captioner.name, command.to),
+        "convert it --to gaze");
+  }
+  json report = convert_captioner(command.in, command.out, captioner, command.word_map);
+  report["in"] = command.in.string();
+  report["out"] = command.out.string();
+  if (command.json) {
+    std::cout << report.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << fmt::format(
+        "recognised: {}, {} with {} words\nwritten: {}, a model file, {} parameters\ntry: gaze caption "
+        "PICTURE "
+        "--model {}\n",
+        captioner.name, captioner.backbone, captioner.vocabulary(), command.out.string(),
+        grouped(report["parameters"]), command.out.string());
+  }
+  return kOk;
+}
+
 int convert(const ConvertCommand& command) {
   check(command);
+  if (const auto captioner = captioner_in(command)) return convert_captioner(command, *captioner);
+  if (!command.word_map.empty())
+    throw UsageError("--word-map: IN holds no captioner, so that it has no words");
   Source source = read_source(command);
   json report = report_of(command, source);
   std::string text = source.plan ? models::report_text(*source.plan)
@@ -159,14 +200,17 @@ void add_convert(CLI::App& app, Run& run) {
       "moskomule's SE, "
       "Cadene's "
       "and ECANet's networks, told by their keys, and gaze's model files. --to gaze writes a model file with "
-      "torchvision's preprocessing; --to torchvision or timm writes safetensors with their keys. Nothing in "
-      "a "
-      "file is executed.");
+      "torchvision's preprocessing; --to torchvision or timm writes safetensors with their keys. Of a "
+      "captioner,\nsgrvinod's BEST_checkpoint_*.pth.tar with --word-map, one caption model is written, words "
+      "and "
+      "preprocessing inside. Nothing in a file is executed.");
   sub->add_option("in", command->in, "weights, or a model file")->required();
   sub->add_option("out", command->out, "file to write: safetensors")->required();
   sub->add_option("--to", command->to, "whose names to write")
       ->check(CLI::IsMember({"gaze", "torchvision", "timm"}))
       ->capture_default_str();
+  sub->add_option("--word-map", command->word_map,
+                  "words of a captioner: the WORDMAP_*.json beside sgrvinod's checkpoint");
   sub->add_flag("--json", command->json, "print the report as a JSON object: every key renamed");
   sub->callback([command, &run] { run = [command] { return convert(*command); }; });
 }

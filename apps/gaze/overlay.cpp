@@ -10,6 +10,8 @@
 #include "apps/gaze/command.h"
 #include "apps/gaze/network_source.h"
 #include "apps/gaze/overlay_files.h"
+#include "apps/gaze/picture_list.h"
+#include "apps/gaze/search_options.h"
 #include "models/captioner/captioner.h"
 #include "models/image/image.h"
 #include "models/overlay/output_names.h"
@@ -26,7 +28,7 @@ struct OverlayCommand {
   fs::path out;
   NetworkSource source;
   std::vector<std::string> maps = {"cross"};
-  models::SearchOptions search;
+  SearchFlags search;
   models::ImageOptions image;
   OverlayStyle style;
   std::string colormap = "viridis";
@@ -69,23 +71,20 @@ OverlayRun describe(const OverlayCommand& command, const fs::path& model_file) {
   run.style.legend = !command.no_legend;
   run.words = wants(command, "cross");
   run.gates = wants(command, "cbam");
-  run.options = {{"maps", command.maps},
-                 {"beam", command.search.beam},
-                 {"max_words", command.search.max_words},
-                 {"length_penalty", command.search.length_penalty},
-                 {"backbone", command.source.backbone},
-                 {"weights", command.source.weights.string()}};
+  run.options = to_json(command.search);
+  run.options["maps"] = command.maps;
+  run.options["backbone"] = command.source.backbone;
+  run.options["weights"] = command.source.weights.string();
   return run;
 }
 
 int overlay(const OverlayCommand& command) {
   check_own(command.source);
+  check(command.search);
   apply(command.common);
-  const std::vector<fs::path> pictures = expand_pictures(command.paths);
-  if (pictures.empty()) {
-    throw FileError(command.paths.front(), "holds no pictures", "give JPEG, PNG, BMP, TIFF or WebP files");
-  }
+  const std::vector<fs::path> pictures = some_pictures(command.paths);
   models::Captioner captioner = load_captioner(command.source);
+  const models::SearchOptions search = resolve(command.search, captioner, command.common.seed);
   const OverlayRun run = describe(command, captioner_file(command.source));
   const std::vector<fs::path> folders = models::picture_folders(pictures);
 
@@ -96,7 +95,11 @@ int overlay(const OverlayCommand& command) {
     models::CaptionedImage result;
     try {
       picture = models::load_image(pictures[i], command.image);
-      result = std::move(captioner.caption({picture}, command.search, run.gates).front());
+      models::SearchOptions own = search;
+      own.sampling.inputs = {i};
+      result = std::move(command.search.text
+                             ? captioner.score({picture}, *command.search.text, own, run.gates).front()
+                             : captioner.caption({picture}, own, run.gates).front());
     } catch (const std::exception& error) {
       print_error(command, name, error.what());
       ++failed;
@@ -167,12 +170,9 @@ void add_overlay(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"cross", "cbam"}).description(""))
       ->capture_default_str();
   add_captioner_options(*sub, command->source);
-  sub->add_option("--beam", command->search.beam, "captions the search keeps at each word; 1 is greedy")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  sub->add_option("--max-words", command->search.max_words, "longest caption")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+  add_search_options(*sub, command->search);
+  add_text_option(*sub, command->search);
+  sub->remove_option(sub->get_option("--best"));  // the best one is drawn
   add_style_options(*sub, *command);
   sub->add_option("--max-pixels", command->image.max_pixels, "larger pictures are refused")
       ->check(CLI::PositiveNumber)

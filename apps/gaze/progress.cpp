@@ -17,8 +17,11 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string what)
-    : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1), start_(Clock::now()) {}
+Progress::Progress(std::string what, FirstLine first_line)
+    : what_(std::move(what)),
+      first_line_(first_line),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      start_(Clock::now()) {}
 
 Progress::~Progress() {
   if (terminal_ && drawn_) std::cerr << "\n";
@@ -28,10 +31,11 @@ void Progress::show(int64_t done, int64_t total, const std::string& note) {
   const auto now = Clock::now();
   if (first_ < 0) {
     first_ = done > 0 ? done - 1 : 0;
-    start_ = now;
+    start_ = shown_ = now;
   }
+  const bool waits = !terminal_ && !drawn_ && first_line_ == FirstLine::after_a_while;
   const std::chrono::duration<double> pause(terminal_ ? 0.2 : 15.0);
-  if (drawn_ && done < total && now - shown_ < pause) return;
+  if ((waits || (drawn_ && done < total)) && now - shown_ < pause) return;
   shown_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done - first_) / seconds : 0;
@@ -40,6 +44,12 @@ void Progress::show(int64_t done, int64_t total, const std::string& note) {
       fmt::format("{} {}/{}  {:.3g}/s  {} left  {}", what_, done, total, rate, left, note);
   std::cerr << (terminal_ ? "\r\033[K" + line : line + "\n") << std::flush;
   drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!terminal_ || !drawn_) return;
+  std::cerr << "\r\033[K" << std::flush;
+  drawn_ = false;
 }
 
 }  // namespace gaze::apps

@@ -7,9 +7,12 @@
 
 namespace gaze::apps {
 
+// Where stderr is no terminal: whether the first line comes at once, or only when the work takes longer.
+enum class FirstLine { at_once, after_a_while };
+
 class Progress {
  public:
-  explicit Progress(std::string what);
+  explicit Progress(std::string what, FirstLine first_line = FirstLine::at_once);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -17,9 +20,13 @@ class Progress {
   // done of total, with rate and time left; `note` follows ("loss 1.234").
   void show(int64_t done, int64_t total, const std::string& note = "");
 
+  // Clears the terminal's line for another text; the next show() draws it again.
+  void clear();
+
  private:
   using Clock = std::chrono::steady_clock;
   std::string what_;
+  FirstLine first_line_;
   bool terminal_;
   int64_t first_ = -1;  // what was done before this program began
   Clock::time_point start_, shown_;

@@ -65,10 +65,12 @@ std::vector<std::string> backbone_names() {
 }
 
 std::shared_ptr<Backbone> make_backbone(const std::string& name, const BackboneOptions& options) {
-  check_that(options.classes >= 1, "backbone", "classes >= 1", fmt::format("classes {}", options.classes));
   const std::vector<std::string>& resnets = resnet_names();
-  if (std::find(resnets.begin(), resnets.end(), name) != resnets.end())
-    return std::make_shared<ResNet>(name, options);
+  const bool is_resnet = std::find(resnets.begin(), resnets.end(), name) != resnets.end();
+  const int64_t least = is_resnet ? 0 : 1;
+  check_that(options.classes >= least, "backbone", fmt::format("classes >= {}", least),
+             fmt::format("classes {}", options.classes));
+  if (is_resnet) return std::make_shared<ResNet>(name, options);
   if (name == kLite0) return std::make_shared<EfficientNetLite>(options);
   fail_unknown("backbone", "network", name, backbone_names());
 }

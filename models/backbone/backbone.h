@@ -21,7 +21,7 @@ struct StageFeature {
 };
 
 struct BackboneOptions {
-  int64_t classes = 1000;
+  int64_t classes = 1000;  // 0, of the ResNets: no class head
   // Of the ResNets:
   bool stride_in_conv1 = false;     // a bottleneck strides in its first 1x1, as weights born in Caffe have it
   bool ceil_pool = false;           // the stem's pool has no padding and rounds up, as they have it
@@ -40,6 +40,7 @@ class Backbone : public torch::nn::Module {
   virtual std::vector<StageFeature> stages(const torch::Tensor& x) = 0;
 
   // The class head, linear, on any tensor whose last axis is the last stage's channels: [..., C] -> [..., K].
+  // Throws ArgumentError where there is none.
   virtual torch::Tensor classify(const torch::Tensor& pooled) = 0;
 
   // x [B, 3, H, W] -> logits [B, K]: last stage, mean over cells, class head. In training the original's

@@ -171,7 +171,13 @@ ResNet::ResNet(const std::string& name, const BackboneOptions& options) : name_(
     block.earlier.push_back({layer_name, block.out_channels, stride_});
   }
   register_module("between", between);
-  fc_ = register_module("fc", torch::nn::Linear(block.in_channels, options.classes));
+  channels_ = block.in_channels;
+  if (options.classes > 0) fc_ = register_module("fc", torch::nn::Linear(channels_, options.classes));
+}
+
+torch::Tensor ResNet::classify(const torch::Tensor& pooled) {
+  check_that(!fc_.is_empty(), name_, "a network with a class head", "one with 0 classes");
+  return fc_->forward(pooled);
 }
 
 std::vector<StageFeature> ResNet::stages(const torch::Tensor& x) {

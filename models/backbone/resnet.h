@@ -62,10 +62,10 @@ class ResNet : public Backbone {
   ResNet(const std::string& name, const BackboneOptions& options);
 
   std::vector<StageFeature> stages(const torch::Tensor& x) override;
-  torch::Tensor classify(const torch::Tensor& pooled) override { return fc_->forward(pooled); }
+  torch::Tensor classify(const torch::Tensor& pooled) override;
 
   const BackboneOptions& options() const override { return options_; }
-  int64_t channels() const override { return fc_->options.in_features(); }
+  int64_t channels() const override { return channels_; }
   int64_t stride() const override { return stride_; }
   std::string name() const override { return name_; }
   Preprocessing preprocessing() const override { return resnet_preprocessing(); }
@@ -76,11 +76,12 @@ class ResNet : public Backbone {
   std::string name_;
   BackboneOptions options_;
   int64_t stride_ = 4;
+  int64_t channels_ = 0;
   torch::nn::Conv2d conv1_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr};
   std::vector<std::vector<ResidualBlock>> layers_;
   std::vector<Slot> between_;
-  torch::nn::Linear fc_{nullptr};
+  torch::nn::Linear fc_{nullptr};  // null with 0 classes
 };
 
 const std::vector<std::string>& resnet_names();

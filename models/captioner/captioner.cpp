@@ -105,21 +105,69 @@ void Captioner::use_backbone(std::shared_ptr<Backbone> backbone) {
 
 std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images, const SearchOptions& options,
                                                bool record_maps) {
+  return caption_prepared(prepare(images), options, record_maps);
+}
+
+std::vector<CaptionedImage> Captioner::score(const std::vector<Image>& images, const std::string& text,
+                                             const SearchOptions& options, bool record_maps) {
+  return score_prepared(prepare(images), text, options, record_maps);
+}
+
+std::vector<CaptionedImage> Captioner::caption_prepared(const std::vector<PreparedImage>& images,
+                                                        const SearchOptions& options, bool record_maps) {
+  const std::vector<uint64_t>& numbers = options.sampling.inputs;
+  check_that(numbers.empty() || numbers.size() == images.size(), kOp,
+             fmt::format("numbers of {} images", images.size()), fmt::format("{}", numbers.size()));
+  SearchOptions own = options;
+  own.specials = tokenizer_->specials();
+  return describe(images, record_maps, [&](const torch::Tensor& memory, const std::vector<size_t>& places) {
+    own.sampling.inputs.clear();
+    for (const size_t b : places) own.sampling.inputs.push_back(numbers.empty() ? b : numbers[b]);
+    return search(*decoder_, memory, own);
+  });
+}
+
+std::vector<CaptionedImage> Captioner::score_prepared(const std::vector<PreparedImage>& images,
+                                                      const std::string& text, const SearchOptions& options,
+                                                      bool record_maps) {
+  SearchOptions own = options;
+  own.specials = tokenizer_->specials();
+  std::vector<int64_t> tokens = tokenizer_->encode(text);
+  tokens.push_back(own.specials.end);
+  return describe(images, record_maps, [&](const torch::Tensor& memory, const std::vector<size_t>& places) {
+    std::vector<std::vector<Hypothesis>> said;
+    for (Hypothesis& scored : score_tokens(*decoder_, memory, std::vector(places.size(), tokens), own)) {
+      said.push_back({std::move(scored)});
+    }
+    return said;
+  });
+}
+
+std::vector<PreparedImage> Captioner::prepare(const std::vector<Image>& images) const {
+  std::vector<PreparedImage> prepared;
+  prepared.reserve(images.size());
+  for (const Image& image : images) prepared.push_back(preprocess(image, preprocessing_));
+  return prepared;
+}
+
+std::vector<CaptionedImage> Captioner::describe(const std::vector<PreparedImage>& images, bool record_maps,
+                                                const Say& say) {
   std::vector<CaptionedImage> results(images.size());
   // Inputs of one size go through the network together.
   std::map<std::pair<int64_t, int64_t>, Batch> batches;
   for (size_t b = 0; b < images.size(); ++b) {
-    PreparedImage prepared = preprocess(images[b], preprocessing_);
-    results[b].geometry = prepared.geometry;
-    Batch& batch = batches[{prepared.input.size(1), prepared.input.size(2)}];
-    batch.inputs.push_back(std::move(prepared.input));
+    const torch::Tensor& input = images[b].input;  // [3, H, W]
+    results[b].geometry = images[b].geometry;
+    Batch& batch = batches[{input.size(1), input.size(2)}];
+    batch.inputs.push_back(input);
     batch.results.push_back(&results[b]);
+    batch.places.push_back(b);
   }
-  for (auto& [size, batch] : batches) caption(batch, options, record_maps);
+  for (auto& [size, batch] : batches) describe(batch, record_maps, say);
   return results;
 }
 
-void Captioner::caption(const Batch& batch, const SearchOptions& options, bool record_maps) {
+void Captioner::describe(const Batch& batch, bool record_maps, const Say& say) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = torch::stack(batch.inputs);  // [B, 3, H, W]
   const bool by_class = decoder_->visual_input() == VisualInput::class_evidence;
@@ -132,10 +180,7 @@ void Captioner::caption(const Batch& batch, const SearchOptions& options, bool r
     if (record_maps) maps = recorder->maps();
   }
   const PictureTokens picture = decoder_->look_at(visual);
-  SearchOptions own = options;
-  own.specials = tokenizer_->specials();
-  const auto hypotheses = search(*decoder_, picture.memory, own);
-
+  const std::vector<std::vector<Hypothesis>> hypotheses = say(picture.memory, batch.places);
   for (size_t b = 0; b < batch.results.size(); ++b) {
     const auto index = static_cast<int64_t>(b);
     CaptionedImage& result = *batch.results[b];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,9 +31,23 @@ class Captioner {
   void use_backbone(std::shared_ptr<Backbone> backbone);
 
   // Captions a batch, pictures of one input size in one pass; results in the order of `images`. The special
-  // tokens of `options` are the tokenizer's. `record_maps` also keeps the maps of the backbone's blocks.
+  // tokens of `options` are the tokenizer's; a picture's number for sampling is its place among `images`
+  // unless they are given. `record_maps` also keeps the maps of the backbone's blocks.
   std::vector<CaptionedImage> caption(const std::vector<Image>& images, const SearchOptions& options,
                                       bool record_maps = false);
+
+  // The same for a given text in place of a search: one caption a picture, with what the model thinks of it.
+  // Words that the tokenizer does not know are scored as its unknown token. Of `options` the length norm
+  // matters. Throws ArgumentError for a text of more tokens than the decoder can say.
+  std::vector<CaptionedImage> score(const std::vector<Image>& images, const std::string& text,
+                                    const SearchOptions& options, bool record_maps = false);
+
+  // Both, of pictures that are preprocess(image, preprocessing()) already: by threads of the caller's, say.
+  std::vector<CaptionedImage> caption_prepared(const std::vector<PreparedImage>& images,
+                                               const SearchOptions& options, bool record_maps = false);
+  std::vector<CaptionedImage> score_prepared(const std::vector<PreparedImage>& images,
+                                             const std::string& text, const SearchOptions& options,
+                                             bool record_maps = false);
 
   Backbone& backbone() { return *backbone_; }
   WordDecoder& decoder() { return *decoder_; }
@@ -45,8 +60,15 @@ class Captioner {
   struct Batch {
     std::vector<torch::Tensor> inputs;     // [3, H, W] each, of one size
     std::vector<CaptionedImage*> results;  // theirs
+    std::vector<size_t> places;            // among all images
   };
-  void caption(const Batch& batch, const SearchOptions& options, bool record_maps);
+  // What is said of the pictures of memory [B, S, D], which are those at `places`.
+  using Say = std::function<std::vector<std::vector<Hypothesis>>(const torch::Tensor& memory,
+                                                                 const std::vector<size_t>& places)>;
+  std::vector<PreparedImage> prepare(const std::vector<Image>& images) const;
+  std::vector<CaptionedImage> describe(const std::vector<PreparedImage>& images, bool record_maps,
+                                       const Say& say);
+  void describe(const Batch& batch, bool record_maps, const Say& say);
   std::vector<Caption> read(const std::vector<Hypothesis>& hypotheses, const CaptionedImage& image) const;
 
   std::shared_ptr<Backbone> backbone_;

@@ -1,5 +1,6 @@
 #include "models/checkpoint/pickled_state.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -84,17 +85,38 @@ const PickledValue& unwrapped(const PickledValue& root) {
   return *value;
 }
 
+// What is named in a dict or a module.
+Named entries_of(const FileReader& file, const PickledValue& holder) {
+  if (is_module(holder)) return module_tensors(file, holder);
+  Named entries;
+  for (const auto& [key, value] : holder.pairs) {
+    if (key->is(Kind::string)) entries[key->text] = value;
+  }
+  return entries;
+}
+
+// The two networks of a captioner, where the dict holds them side by side.
+constexpr std::array<const char*, 2> kParts = {"encoder", "decoder"};
+
+bool has_parts(const PickledValue& holder) {
+  return !is_module(holder) && std::all_of(kParts.begin(), kParts.end(), [&](const char* name) {
+    const PickledValue* part = holder.find(name);
+    return part != nullptr && (is_module(*part) || !part->pairs.empty());
+  });
+}
+
 }  // namespace
 
 PickledState find_state(const FileReader& file, const PickledValue& root) {
   PickledState found;
   found.holder = &unwrapped(root);
-  if (is_module(*found.holder)) {
-    found.entries = module_tensors(file, *found.holder);
-  } else {
-    for (const auto& [key, value] : found.holder->pairs) {
-      if (key->is(Kind::string)) found.entries[key->text] = value;
-    }
+  if (!has_parts(*found.holder)) {
+    found.entries = entries_of(file, *found.holder);
+    return found;
+  }
+  for (const char* name : kParts) {
+    for (const auto& [key, value] : entries_of(file, *found.holder->find(name)))
+      found.entries[std::string(name) + "." + key] = value;
   }
   return found;
 }

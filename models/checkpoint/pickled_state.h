@@ -15,8 +15,9 @@ struct PickledState {
 };
 
 // The entries of the dict `root`, or of what its entry "state_dict", "model" or "model_state_dict" holds; of
-// a whole pickled module its parameters and persistent buffers. Throws FileError for modules that contain
-// each other.
+// a whole pickled module its parameters and persistent buffers. Of a dict that holds two networks as its
+// entries "encoder" and "decoder", dicts or modules, those of both, by names that start so. Throws FileError
+// for modules that contain each other.
 PickledState find_state(const FileReader& file, const PickledValue& root);
 
 }  // namespace gaze::models

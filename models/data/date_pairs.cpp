@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "models/data/random.h"
 #include "models/data/split_by_hash.h"
 #include "modules/core/error.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

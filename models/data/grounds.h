@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/data/photographs.h"
-#include "models/data/random.h"
 #include "models/data/tables.h"
 #include "models/image/image.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

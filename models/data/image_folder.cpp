@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "models/data/for_each_index.h"
-#include "models/data/random.h"
 #include "models/image/picture_files.h"
 #include "modules/core/error.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

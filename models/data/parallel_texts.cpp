@@ -9,10 +9,10 @@
 
 #include "models/data/gettext_catalogue.h"
 #include "models/data/message_cleaning.h"
-#include "models/data/random.h"
 #include "models/data/simple_sentences.h"
 #include "models/data/split_by_hash.h"
 #include "modules/core/error.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/data/pixels.h"
-#include "models/data/random.h"
 #include "models/data/scene_captions.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

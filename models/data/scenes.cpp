@@ -9,9 +9,9 @@
 
 #include "models/data/grounds.h"
 #include "models/data/pixels.h"
-#include "models/data/random.h"
 #include "models/data/scene_layout.h"
 #include "modules/core/error.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

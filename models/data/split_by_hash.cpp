@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/data/random.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/decoder/decoder_options.h"
 #include "models/decoder/vocabulary.h"
 #include "modules/attention/positions.h"
 #include "modules/core/check.h"
+#include "modules/ops/linear/linear.h"
 
 namespace gaze::models {
 namespace {
@@ -64,7 +66,7 @@ class CellSteps : public StepDecoder {
       : decoder_(decoder), state_(decoder.begin(memory, beam)) {}
 
   int64_t max_tokens() const override { return decoder_.max_tokens(); }
-  int64_t inputs() const override { return state_.layers.front().memory.keys.size(0); }
+  int64_t inputs() const override { return state_.pictures(); }
   DecoderStep step(const torch::Tensor& tokens) override { return decoder_.step(state_, tokens); }
   void reorder(const torch::Tensor& rows) override { state_.reorder(rows); }
 
@@ -93,57 +95,23 @@ nlohmann::json to_json(const CaptionDecoderOptions& options) {
 }
 
 CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json) {
-  check_that(json.is_object(), kOp, "an object of options", json.type_name());
   CaptionDecoderOptions options;
-  const nlohmann::json defaults = to_json(options);
-  std::vector<std::string> known;
-  for (const auto& [name, value] : defaults.items()) known.push_back(name);
-  for (const auto& [name, value] : json.items()) {
-    const auto standard = defaults.find(name);
-    if (standard == defaults.end()) fail_unknown(kOp, "option", name, known);
-    if (standard->is_array()) {
-      const bool whole = value.is_array() && std::all_of(value.begin(), value.end(),
-                                                         [](const auto& v) { return v.is_number_integer(); });
-      check_that(whole, kOp, name + " a list of whole numbers",
-                 value.is_array() ? "something else in it" : value.dump());
-    } else if (standard->is_boolean()) {
-      check_that(value.is_boolean(), kOp, name + " true or false", value.dump());
-    } else if (standard->is_number_float()) {
-      check_that(value.is_number(), kOp, name + " a number", value.dump());
-    } else {
-      check_that(value.is_number_integer(), kOp, name + " a whole number", value.dump());
-    }
-  }
-  check_that(json.contains("vocabulary"), kOp, "the option vocabulary", "none");
-  options.vocabulary = json["vocabulary"];
-  options.visual_width = json.value("visual_width", options.visual_width);
-  options.class_evidence = json.value("class_evidence", options.class_evidence);
-  options.extra = json.value("extra", options.extra);
-  options.groups = json.value("groups", options.groups);
-  options.group_words = json.value("group_words", options.group_words);
-  options.copy = json.value("copy", options.copy);
-  options.width = json.value("width", options.width);
-  options.heads = json.value("heads", options.heads);
-  options.layers = json.value("layers", options.layers);
-  options.feed_forward = json.value("feed_forward", options.feed_forward);
-  options.max_tokens = json.value("max_tokens", options.max_tokens);
-  options.dropout = json.value("dropout", options.dropout);
-  options.tie = json.value("tie", options.tie);
+  const nlohmann::json all = filled_options(json, to_json(options), kOp);
+  options.vocabulary = all["vocabulary"];
+  options.visual_width = all["visual_width"];
+  options.class_evidence = all["class_evidence"];
+  options.extra = all["extra"];
+  options.groups = all["groups"].get<std::vector<int64_t>>();
+  options.group_words = all["group_words"].get<std::vector<int64_t>>();
+  options.copy = all["copy"];
+  options.width = all["width"];
+  options.heads = all["heads"];
+  options.layers = all["layers"];
+  options.feed_forward = all["feed_forward"];
+  options.max_tokens = all["max_tokens"];
+  options.dropout = all["dropout"];
+  options.tie = all["tie"];
   return checked(options);
-}
-
-void DecoderState::reorder(const torch::Tensor& rows) {
-  const torch::Tensor pictures = sources_of(rows, beam);
-  const int64_t count = layers.front().memory.keys.size(0);
-  const bool same_pictures =
-      pictures.size(0) == count && pictures.equal(torch::arange(count, pictures.options()));
-  for (LayerState& layer : layers) {
-    layer.tokens.keys = layer.tokens.keys.index_select(0, rows);
-    layer.tokens.values = layer.tokens.values.index_select(0, rows);
-    if (same_pictures) continue;
-    layer.memory.keys = layer.memory.keys.index_select(0, pictures);
-    layer.memory.values = layer.memory.values.index_select(0, pictures);
-  }
 }
 
 CaptionDecoderImpl::CaptionDecoderImpl(const CaptionDecoderOptions& options) : options_(checked(options)) {
@@ -252,7 +220,8 @@ torch::Tensor CaptionDecoderImpl::embed_words(const torch::Tensor& tokens, int64
 }
 
 torch::Tensor CaptionDecoderImpl::logits(const torch::Tensor& x) {
-  return options_.tie ? torch::linear(x, embedding_->weight, output_bias_) : output_(x);
+  return options_.tie ? ops::linear(x, embedding_->weight, output_bias_)
+                      : ops::linear(x, output_->weight, output_->bias);
 }
 
 torch::Tensor CaptionDecoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& memory) {
@@ -276,7 +245,7 @@ DecoderState CaptionDecoderImpl::begin(const torch::Tensor& memory, int64_t beam
 }
 
 DecoderStep CaptionDecoderImpl::step(DecoderState& state, const torch::Tensor& tokens) {
-  check_shape(tokens, "tokens", {{"R", state.layers.front().tokens.keys.size(0)}}, kOp);
+  check_shape(tokens, "tokens", {{"R", state.rows()}}, kOp);
   check_that(state.length < options_.max_tokens, kOp,
              fmt::format("at most max_tokens {} steps", options_.max_tokens), "one more");
   LayerStep at;

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "models/decoder/decoder_state.h"
 #include "models/decoder/word_decoder.h"
 #include "modules/attention/transformer.h"
 
@@ -41,18 +42,6 @@ nlohmann::json to_json(const CaptionDecoderOptions& options);
 // Keys that are missing keep their defaults, except `vocabulary`. Throws ArgumentError naming a wrong or
 // unknown key.
 CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json);
-
-// What one decoding step sees: keys and values of the pictures, projected once, and of the words so far. Each
-// picture has `beam` hypotheses; its hypotheses share its keys and values. Row b * beam + i is hypothesis i
-// of picture b: R = B * beam.
-struct DecoderState {
-  std::vector<LayerState> layers;
-  int64_t beam = 1;
-  int64_t length = 0;  // T, words so far
-
-  // As StepDecoder has it; where all pictures stay, their keys and values are not touched.
-  void reorder(const torch::Tensor& rows);
-};
 
 class CaptionDecoderImpl : public WordDecoder {
  public:

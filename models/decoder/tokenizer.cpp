@@ -4,7 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "models/decoder/byte_bpe.h"
+#include "models/decoder/sentencepiece.h"
 #include "models/decoder/vocabulary.h"
+#include "models/decoder/word_map.h"
+#include "models/decoder/wordpiece.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -17,6 +21,16 @@ const std::map<std::string, Read>& kinds() {
   static const std::map<std::string, Read> all = {
       {"word",
        [](const nlohmann::json& json) { return std::make_shared<Vocabulary>(Vocabulary::from_json(json)); }},
+      {"word_map",
+       [](const nlohmann::json& json) { return std::make_shared<WordMap>(WordMap::from_json(json)); }},
+      {"wordpiece",
+       [](const nlohmann::json& json) { return std::make_shared<WordPiece>(WordPiece::from_json(json)); }},
+      {"byte_bpe",
+       [](const nlohmann::json& json) { return std::make_shared<ByteBpe>(ByteBpe::from_json(json)); }},
+      {"sentencepiece",
+       [](const nlohmann::json& json) {
+         return std::make_shared<SentencePiece>(SentencePiece::from_json(json));
+       }},
   };
   return all;
 }

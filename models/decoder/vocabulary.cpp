@@ -19,22 +19,6 @@ bool is_space(unsigned char c) {
   return std::isspace(c) != 0;
 }
 
-// ASCII letters in lower case; words of other scripts pass as they are.
-std::vector<std::string> split(const std::string& caption) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : caption) {
-    if (!is_space(static_cast<unsigned char>(c))) {
-      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    } else if (!word.empty()) {
-      words.push_back(std::move(word));
-      word.clear();
-    }
-  }
-  if (!word.empty()) words.push_back(std::move(word));
-  return words;
-}
-
 std::string joined(const std::vector<std::string>& words, size_t first, size_t last) {
   std::string text;
   for (size_t i = first; i < last; ++i) text += (i > first ? " " : "") + words[i];
@@ -51,13 +35,28 @@ bool is_token(const std::string& text) {
 // What is expected of an entry, "" where it is so.
 const char* entry_problem(const std::string& entry, bool word) {
   if (!word) return is_token(entry) ? "" : "a text without white space";
-  const std::vector<std::string> words = split(entry);
+  const std::vector<std::string> words = split_words(entry);
   return !words.empty() && joined(words, 0, words.size()) == entry
              ? ""
              : "lower-case words joined by single spaces";
 }
 
 }  // namespace
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text) {
+    if (!is_space(static_cast<unsigned char>(c))) {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!word.empty()) {
+      words.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  if (!word.empty()) words.push_back(std::move(word));
+  return words;
+}
 
 Vocabulary::Vocabulary() {
   for (const std::string& special : kSpecialWords) add(special);
@@ -66,7 +65,7 @@ Vocabulary::Vocabulary() {
 void Vocabulary::add(const std::string& entry) {
   ids_.emplace(entry, size());
   words_.push_back(entry);
-  longest_ = std::max(longest_, split(entry).size());
+  longest_ = std::max(longest_, split_words(entry).size());
 }
 
 std::vector<std::string> Vocabulary::entries(const std::vector<std::string>& words) const {
@@ -86,16 +85,16 @@ Vocabulary Vocabulary::from_captions(const std::vector<std::string>& captions,
   Vocabulary fixed;
   std::set<std::string> distinct;
   for (const std::string& phrase : phrases) {
-    const std::vector<std::string> words = split(phrase);
+    const std::vector<std::string> words = split_words(phrase);
     distinct.insert(joined(words, 0, words.size()));
   }
   for (const std::string& entry : distinct) fixed.add(entry);
   for (const std::string& caption : captions) {
-    const std::vector<std::string> words = split(caption);
+    const std::vector<std::string> words = split_words(caption);
     size_t at = 0;
     for (const std::string& entry : fixed.entries(words)) {
       if (entry.empty()) distinct.insert(words[at]);
-      at += entry.empty() ? 1 : split(entry).size();
+      at += entry.empty() ? 1 : split_words(entry).size();
     }
   }
   Vocabulary vocabulary;
@@ -164,7 +163,7 @@ const std::string& Vocabulary::word(int64_t id) const {
 
 std::vector<int64_t> Vocabulary::encode(const std::string& caption) const {
   std::vector<int64_t> ids;
-  for (const std::string& entry : entries(split(caption))) ids.push_back(id(entry));
+  for (const std::string& entry : entries(split_words(caption))) ids.push_back(id(entry));
   return ids;
 }
 
@@ -177,6 +176,36 @@ std::string Vocabulary::decode(const std::vector<int64_t>& ids) const {
     text += next;
   }
   return text;
+}
+
+std::vector<std::vector<int64_t>> Vocabulary::phrases(const std::string& text) const {
+  const std::vector<std::string> words = split_words(text);
+  std::vector<std::vector<int64_t>> ways;
+  if (!words.empty()) add_ways(words, 0, {}, ways);
+  if (ways.empty()) ways.push_back(encode(text));
+  return ways;
+}
+
+void Vocabulary::add_ways(const std::vector<std::string>& words, size_t at, const std::vector<int64_t>& said,
+                          std::vector<std::vector<int64_t>>& ways) const {
+  for (int64_t id = kSpecials; id < size(); ++id) {
+    const std::vector<std::string> entry = split_words(word(id));
+    // The first entry may have other words before these, the last one behind them.
+    const size_t starts = at == 0 ? entry.size() : 1;
+    for (size_t start = 0; start < starts; ++start) {
+      const size_t shared = std::min(entry.size() - start, words.size() - at);
+      const auto from = words.begin() + static_cast<int64_t>(at);
+      if (!std::equal(from, from + static_cast<int64_t>(shared), entry.begin() + static_cast<int64_t>(start)))
+        continue;
+      std::vector<int64_t> longer = said;
+      longer.push_back(id);
+      if (at + shared < words.size()) {
+        add_ways(words, at + shared, longer, ways);
+      } else if (std::find(ways.begin(), ways.end(), longer) == ways.end()) {
+        ways.push_back(std::move(longer));
+      }
+    }
+  }
 }
 
 std::vector<TokenSpan> Vocabulary::words(const std::vector<int64_t>& ids) const {

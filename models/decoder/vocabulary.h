@@ -11,6 +11,9 @@
 
 namespace gaze::models {
 
+// The words between white space, ASCII letters in lower case; words of other scripts pass as they are.
+std::vector<std::string> split_words(const std::string& text);
+
 // A word vocabulary. Ids 0..3 are <pad>, <start>, <end>, <unk>; the others are lower-case words in a fixed
 // order. An entry may be a phrase, words joined by single spaces ("red panda"): it is one token.
 class Vocabulary : public Tokenizer {
@@ -43,6 +46,9 @@ class Vocabulary : public Tokenizer {
   std::vector<int64_t> encode(const std::string& caption) const override;
   // Joined by spaces.
   std::string decode(const std::vector<int64_t>& ids) const override;
+  // Every sequence of entries that has these words in a row and no entry without one of them: "panda" is in
+  // "red panda", too. encode()'s where there is none.
+  std::vector<std::vector<int64_t>> phrases(const std::string& text) const override;
   // Each entry is a word, phrases too.
   std::vector<TokenSpan> words(const std::vector<int64_t>& ids) const override;
 
@@ -50,6 +56,9 @@ class Vocabulary : public Tokenizer {
   // The entries of `words`, "" for a word that is in none.
   std::vector<std::string> entries(const std::vector<std::string>& words) const;
   void add(const std::string& entry);
+  // Adds to `ways` those that begin with `said` and go on with words[at ..].
+  void add_ways(const std::vector<std::string>& words, size_t at, const std::vector<int64_t>& said,
+                std::vector<std::vector<int64_t>>& ways) const;
 
   std::vector<std::string> words_;
   std::unordered_map<std::string, int64_t> ids_;

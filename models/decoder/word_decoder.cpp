@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "models/decoder/caption_decoder.h"
+#include "models/decoder/lstm_decoder.h"
+#include "models/decoder/transformer_decoder.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -22,6 +24,14 @@ const std::map<std::string, Make>& kinds() {
       {"cells",
        [](const nlohmann::json& json) {
          return std::make_shared<CaptionDecoderImpl>(caption_decoder_options_from_json(json));
+       }},
+      {"lstm",
+       [](const nlohmann::json& json) {
+         return std::make_shared<LstmDecoderImpl>(lstm_decoder_options_from_json(json));
+       }},
+      {"transformer",
+       [](const nlohmann::json& json) {
+         return std::make_shared<TransformerDecoderImpl>(transformer_decoder_options_from_json(json));
        }},
   };
   return all;

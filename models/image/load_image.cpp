@@ -5,7 +5,9 @@
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <ostream>
+#include <utility>
 
+#include "models/image/encoded_image.h"
 #include "models/image/header_probe.h"
 #include "models/image/image.h"
 #include "models/image/orientation.h"
@@ -61,7 +63,7 @@ void check_pixels(const detail::PictureSize& size, const ImageOptions& options) 
                    "make it smaller or raise --max-pixels"};
 }
 
-cv::Mat decode(const std::vector<uint8_t>& bytes, const detail::PictureSize& size) {
+cv::Mat decode_pixels(const std::vector<uint8_t>& bytes, const detail::PictureSize& size) {
   // OpenCV's own remarks name neither the file nor what to do.
   static const auto silenced = cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   static_cast<void>(silenced);
@@ -127,13 +129,11 @@ void whiten(cv::Mat& pixels, const detail::PictureDetails& details) {
   pixels.setTo(pixels.depth() == CV_8U ? 255 : 65535, transparent);
 }
 
-Image load(const fs::path& path, const ImageOptions& options) {
-  const std::vector<uint8_t> bytes = read_file(path, options);
-  const ByteView view(bytes.data(), bytes.size());
+Image upright(const EncodedImage& encoded) {
+  const ByteView view(encoded.bytes.data(), encoded.bytes.size());
   const detail::PictureSize size = detail::probe_size(view);
-  check_pixels(size, options);
   const detail::PictureDetails details = detail::probe_details(view, size);
-  cv::Mat pixels = decode(bytes, size);
+  cv::Mat pixels = decode_pixels(encoded.bytes, size);
   whiten(pixels, details);
   Image image;
   image.width = pixels.cols;
@@ -146,14 +146,33 @@ Image load(const fs::path& path, const ImageOptions& options) {
   return image;
 }
 
-}  // namespace
-
-Image load_image(const fs::path& path, const ImageOptions& options) {
+// Names the file where `read` finds it bad.
+template <typename F>
+auto naming(const fs::path& path, F&& read) {
   try {
-    return load(path, options);
+    return read();
   } catch (const BadPicture& bad) {
     throw FileError(path.string(), bad.problem, bad.next_step);
   }
+}
+
+}  // namespace
+
+EncodedImage read_encoded(const fs::path& path, const ImageOptions& options) {
+  return naming(path, [&] {
+    std::vector<uint8_t> bytes = read_file(path, options);
+    const detail::PictureSize size = detail::probe_size({bytes.data(), bytes.size()});
+    check_pixels(size, options);
+    return EncodedImage{path, std::move(bytes), size.width, size.height};
+  });
+}
+
+Image decode(const EncodedImage& encoded) {
+  return naming(encoded.path, [&] { return upright(encoded); });
+}
+
+Image load_image(const fs::path& path, const ImageOptions& options) {
+  return decode(read_encoded(path, options));
 }
 
 void save_image(const Image& image, const fs::path& path) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -148,7 +149,9 @@ Placed place(const Image& image, const Preprocessing& p) {
 
 // [3, H, W]; where the picture does not reach, zeros, which is the mean colour.
 at::Tensor normalise(const Image& picture, const Placed& placed, const Preprocessing& p) {
-  at::Tensor input = at::zeros({3, p.height, p.width}, at::kFloat);  // [3, H, W]
+  // Not at::zeros(), which has LibTorch start threads of its own for each thread that prepares pictures.
+  at::Tensor input = at::empty({3, p.height, p.width}, at::kFloat);  // [3, H, W]
+  std::fill_n(input.data_ptr<float>(), input.numel(), 0.0F);
   const int64_t left = placed.visible.left - placed.left;
   const int64_t top = placed.visible.top - placed.top;
   for (int64_t channel = 0; channel < 3; ++channel) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/decoder/decoder_options.h"
 #include "models/decoder/vocabulary.h"
 #include "modules/attention/positions.h"
 #include "modules/core/check.h"
@@ -27,7 +28,6 @@ const std::vector<std::string> kFusions{"concatenation", "addition", "gate"};
 
 template <typename Enum>
 Enum enumerator(const nlohmann::json& value, const std::string& name, const std::vector<std::string>& names) {
-  check_that(value.is_string(), kOp, name + " a word", value.dump());
   const auto place = std::find(names.begin(), names.end(), value.get<std::string>());
   if (place == names.end()) fail_unknown(kOp, name, value.get<std::string>(), names);
   return static_cast<Enum>(place - names.begin());
@@ -76,23 +76,9 @@ nlohmann::json to_json(const TranslatorOptions& options) {
 }
 
 TranslatorOptions translator_options_from_json(const nlohmann::json& json) {
-  check_that(json.is_object(), kOp, "an object of options", json.type_name());
   TranslatorOptions options;
-  const nlohmann::json defaults = to_json(options);
-  nlohmann::json all = defaults;
-  std::vector<std::string> known;
-  for (const auto& [name, value] : defaults.items()) known.push_back(name);
-  for (const auto& [name, value] : json.items()) {
-    const auto usual = defaults.find(name);
-    if (usual == defaults.end()) fail_unknown(kOp, "option", name, known);
-    const bool fits = usual->is_number_float() ? value.is_number()
-                      : usual->is_number()     ? value.is_number_integer()
-                                               : value.type() == usual->type();
-    check_that(fits, kOp, fmt::format("{} a {}", name, usual->type_name()), value.dump());
-    all[name] = value;
-  }
-  for (const char* needed : {"source_vocabulary", "target_vocabulary"})
-    check_that(json.contains(needed), kOp, fmt::format("the option {}", needed), "none");
+  const nlohmann::json all =
+      filled_options(json, to_json(options), kOp, {"source_vocabulary", "target_vocabulary"});
   options.source_vocabulary = all["source_vocabulary"];
   options.target_vocabulary = all["target_vocabulary"];
   options.encoder = enumerator<EncoderKind>(all["encoder"], "encoder", kEncoders);

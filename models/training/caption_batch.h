@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "models/data/random.h"
 #include "models/data/scenes.h"
 #include "models/decoder/vocabulary.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

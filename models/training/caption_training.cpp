@@ -12,6 +12,7 @@
 #include "models/captioner/captioner.h"
 #include "models/checkpoint/state_dict.h"
 #include "models/data/scenes.h"
+#include "models/decoder/caption_decoder.h"
 #include "models/decoder/search.h"
 #include "models/training/caption_batch.h"
 #include "models/training/cell_evidence.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "models/data/random.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

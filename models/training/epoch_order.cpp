@@ -3,8 +3,8 @@
 #include <numeric>
 #include <utility>
 
-#include "models/data/random.h"
 #include "models/training/streams.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

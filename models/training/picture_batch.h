@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/data/image_folder.h"
-#include "models/data/random.h"
+#include "modules/core/random.h"
 #include "models/image/image.h"
 #include "models/image/preprocess.h"
 

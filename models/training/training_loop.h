@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "models/data/random.h"
 #include "models/training/run_state.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 

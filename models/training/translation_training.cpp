@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "models/data/random.h"
 #include "models/data/text_pairs.h"
 #include "models/sequence/text_translator.h"
 #include "models/training/epoch_order.h"
 #include "models/training/streams.h"
 #include "modules/core/check.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
 namespace {

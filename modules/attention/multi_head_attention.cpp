@@ -9,6 +9,7 @@
 
 #include "modules/core/attention_map.h"
 #include "modules/core/check.h"
+#include "modules/ops/linear/linear.h"
 
 namespace gaze {
 namespace {
@@ -38,6 +39,10 @@ MultiHeadAttentionOptions checked(MultiHeadAttentionOptions options, const std::
                     " kernels are slow and scores coarse; fewer heads may do more");
   }
   return options;
+}
+
+torch::Tensor through(const torch::nn::Linear& layer, const torch::Tensor& x) {
+  return ops::linear(x, layer->weight, layer->bias);
 }
 
 // [B, S], true where a key may be looked at.
@@ -96,7 +101,7 @@ AttendedTokens MultiHeadAttentionImpl::forward(const torch::Tensor& query, const
                                                AttentionWeights weights) {
   check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
   check_shape(key, "key", {{"B", query.size(0)}, "S", {"key_width", options_.key_width}}, called_);
-  return attend(split_heads(query_->forward(query)), project(key, value), mask, weights,
+  return attend(split_heads(through(query_, query)), project(key, value), mask, weights,
                 query.is_same(key) ? "self" : "cross");
 }
 
@@ -105,7 +110,7 @@ AttendedTokens MultiHeadAttentionImpl::forward_on_grid(const torch::Tensor& toke
                                                        AttentionWeights weights) {
   check_shape(tokens, "tokens",
               {"B", {"rows * columns", rows * columns}, {"query_width", options_.query_width}}, called_);
-  const torch::Tensor q = split_heads(query_->forward(tokens));
+  const torch::Tensor q = split_heads(through(query_, tokens));
   return attend(q, project(tokens, tokens), mask, weights, "self",
                 grid_ ? grid_->forward(q, rows, columns) : GridBiases());
 }
@@ -114,14 +119,32 @@ ProjectedMemory MultiHeadAttentionImpl::project(const torch::Tensor& key, const 
   check_shape(key, "key", {"B", "S", {"key_width", options_.key_width}}, called_);
   check_shape(value, "value", {{"B", key.size(0)}, {"S", key.size(1)}, {"value_width", options_.value_width}},
               called_);
-  return {split_heads(key_->forward(key)), split_heads(value_->forward(value))};
+  return {split_heads(through(key_, key)), split_heads(through(value_, value))};
 }
 
 AttendedTokens MultiHeadAttentionImpl::attend_projected(const torch::Tensor& query, const torch::Tensor& keys,
                                                         const torch::Tensor& values,
                                                         const AttentionMask& mask, AttentionWeights weights) {
   check_shape(query, "query", {"B", "T", {"query_width", options_.query_width}}, called_);
-  return attend(split_heads(query_->forward(query)), {keys, values}, mask, weights, "cross");
+  return attend(split_heads(through(query_, query)), {keys, values}, mask, weights, "cross");
+}
+
+AttendedTokens MultiHeadAttentionImpl::attend_next(const torch::Tensor& query, const torch::Tensor& value,
+                                                   TokenCache& tokens) {
+  check_shape(query, "query", {{"R", tokens.rows()}, {"T", 1}, {"query_width", options_.query_width}},
+              called_);
+  check_shape(value, "value", {{"R", tokens.rows()}, {"T", 1}, {"value_width", options_.value_width}},
+              called_);
+  {
+    const torch::NoGradGuard no_grad;
+    tokens.append(through(key_, query), through(value_, value));
+  }
+  return attend(split_heads(through(query_, query)), tokens.read(options_.heads), {}, AttentionWeights::none,
+                "self");
+}
+
+TokenCache MultiHeadAttentionImpl::no_tokens(int64_t rows) const {
+  return TokenCache(rows, options_.width, key_->weight);
 }
 
 AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& q, const ProjectedMemory& memory,
@@ -144,7 +167,7 @@ AttendedTokens MultiHeadAttentionImpl::attend(const torch::Tensor& q, const Proj
 
   const ops::Attended attended = ops::attend(q, memory.keys, memory.values, mask.pairs, how);
   const torch::Tensor together = attended.output.transpose(1, 2).flatten(2);  // [B, T, D]
-  AttendedTokens result{out_->forward(together), {}};                         // [B, T, query_width]
+  AttendedTokens result{through(out_, together), {}};                         // [B, T, query_width]
   if (weights != AttentionWeights::none) result.weights = attended.weights;
   if (recorder == nullptr) return result;
   const torch::Tensor mean = how.weights == AttentionWeights::per_head

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "modules/attention/positions.h"
+#include "modules/attention/token_cache.h"
 #include "modules/ops/attend/attend.h"
 
 namespace gaze {
@@ -42,12 +43,6 @@ using AttentionWeights = ops::AttendWeights;  // none, per_head [B, N, T, S], he
 struct AttendedTokens {
   torch::Tensor output;   // [B, T, query_width]
   torch::Tensor weights;  // float32 (float64 for float64 inputs), before dropout; undefined unless asked for
-};
-
-// A memory made ready for any number of queries.
-struct ProjectedMemory {
-  torch::Tensor keys;    // [B, N, S, D/N]
-  torch::Tensor values;  // [B, N, S, D/N]
 };
 
 // output = W_out · concat over heads of attend(W_q · query, W_k · key, W_v · value); scale 1/√(D/N).
@@ -86,6 +81,12 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   AttendedTokens attend_projected(const torch::Tensor& query, const torch::Tensor& keys,
                                   const torch::Tensor& values, const AttentionMask& mask = {},
                                   AttentionWeights weights = AttentionWeights::none);
+
+  // Self-attention of the next token of R sequences, for a decoder over its own words: its key and value join
+  // those of the tokens before it. query [R, 1, query_width], of which its key is made too, value
+  // [R, 1, value_width]. No gradient flows to the cache. The map is "self".
+  AttendedTokens attend_next(const torch::Tensor& query, const torch::Tensor& value, TokenCache& tokens);
+  TokenCache no_tokens(int64_t rows) const;  // before the first
 
   void reset_parameters();
   void zero_output();  // sets `out` to 0: every output is 0 until training moves it

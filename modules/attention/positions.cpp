@@ -22,6 +22,22 @@ torch::Tensor sinusoidal_positions(int64_t first, int64_t length, int64_t width)
   return torch::stack({angle.sin(), angle.cos()}, 2).flatten(1).to(torch::kFloat);  // [T, D]
 }
 
+torch::Tensor grid_sinusoidal_positions(int64_t rows, int64_t columns, int64_t width) {
+  check_that(width > 0 && width % 4 == 0, "grid_sinusoidal_positions", "a width that is a multiple of 4",
+             fmt::format("width {}", width));
+  const auto type = torch::dtype(torch::kDouble);
+  const int64_t F = width / 2;
+  const torch::Tensor rate = torch::exp(torch::arange(0, F, 2, type) * (-std::log(10000.0) / F));  // [F/2]
+  const auto axis = [&](int64_t cells) {
+    const double share = 2 * M_PI / (static_cast<double>(cells) + 1e-6);
+    const torch::Tensor angle = (torch::arange(1, cells + 1, type) * share).unsqueeze(1) * rate;
+    return torch::stack({angle.sin(), angle.cos()}, 2).flatten(1);  // [cells, F]
+  };
+  const torch::Tensor y = axis(rows).unsqueeze(1).expand({rows, columns, F});
+  const torch::Tensor x = axis(columns).unsqueeze(0).expand({rows, columns, F});
+  return torch::cat({y, x}, 2).flatten(0, 1).to(torch::kFloat);  // [rows * columns, D]
+}
+
 torch::Tensor grid_positions(int64_t rows, int64_t columns, int64_t width) {
   check_that(width > 0 && width % 4 == 0, "grid_positions", "a width that is a multiple of 4",
              fmt::format("width {}", width));
@@ -49,11 +65,15 @@ LearnedPositionsImpl::LearnedPositionsImpl(int64_t length, int64_t width) {
 
 torch::Tensor LearnedPositionsImpl::forward(const torch::Tensor& x, int64_t first) {
   check_shape(x, "x", {"B", "T", {"D", weight_.size(1)}}, "learned_positions");
-  const int64_t last = first + x.size(1);
+  return x + at(first, x.size(1));
+}
+
+torch::Tensor LearnedPositionsImpl::at(int64_t first, int64_t length) const {
+  const int64_t last = first + length;
   check_that(first >= 0 && last <= weight_.size(0), "learned_positions",
              fmt::format("places in 0 .. {}", weight_.size(0) - 1),
              fmt::format("places {} .. {}", first, last - 1));
-  return x + weight_.narrow(0, first, x.size(1));
+  return weight_.narrow(0, first, length);
 }
 
 void LearnedPositionsImpl::pretty_print(std::ostream& stream) const {

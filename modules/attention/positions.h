@@ -21,6 +21,12 @@ torch::Tensor sinusoidal_positions(int64_t first, int64_t length, int64_t width)
 // -> [rows * columns, D] float32, row-major. Throws ArgumentError for a D that is no multiple of 4.
 torch::Tensor grid_positions(int64_t rows, int64_t columns, int64_t width);
 
+// The same code of both axes (Carion et al. 2020, DETR, normalised): with y = 2 pi (row + 1) / (rows + 1e-6),
+// x likewise, and F = D/2,
+//   p = [c(y) | c(x)],   c(z)[2i] = sin(z / 10000^(2i/F)), c(z)[2i+1] = cos of the same.
+// -> [rows * columns, D] float32, row-major. Throws ArgumentError for a D that is no multiple of 4.
+torch::Tensor grid_sinusoidal_positions(int64_t rows, int64_t columns, int64_t width);
+
 // A learned vector for each place (Gehring et al. 2017). x [B, T, D] -> x + weight[first .. first + T - 1];
 // throws ArgumentError for another width and for places behind the last. State key: weight [L, D], which
 // starts normal with deviation 0.02.
@@ -29,6 +35,7 @@ class LearnedPositionsImpl : public torch::nn::Module {
   LearnedPositionsImpl(int64_t length, int64_t width);
 
   torch::Tensor forward(const torch::Tensor& x, int64_t first = 0);
+  torch::Tensor at(int64_t first, int64_t length) const;  // weight[first .. first + length - 1]
   void pretty_print(std::ostream& stream) const override;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "modules/core/check.h"
+#include "modules/ops/linear/linear.h"
 
 namespace gaze {
 namespace {
@@ -25,6 +26,22 @@ TransformerLayerOptions checked(TransformerLayerOptions options, const char* cal
   check_that(options.dropout >= 0 && options.dropout < 1, called, "dropout in [0, 1)",
              fmt::format("dropout {}", options.dropout));
   return options;
+}
+
+torch::Tensor through(const torch::nn::Linear& layer, const torch::Tensor& x) {
+  return ops::linear(x, layer->weight, layer->bias);
+}
+
+torch::Tensor placed(const torch::Tensor& tokens, const torch::Tensor& positions) {
+  return positions.defined() ? tokens + positions : tokens;
+}
+
+// Attention of tokens over themselves.
+AttendedTokens among_themselves(CrossAttention& attention, const torch::Tensor& tokens,
+                                const torch::Tensor& positions, const AttentionMask& mask = {},
+                                AttentionWeights weights = AttentionWeights::none) {
+  const torch::Tensor compared = placed(tokens, positions);
+  return attention->MultiHeadAttentionImpl::forward(compared, compared, tokens, mask, weights);
 }
 
 std::string options_text(const TransformerLayerOptions& options) {
@@ -64,8 +81,8 @@ void TransformerLayer::add_feed_forward() {
 
 torch::Tensor TransformerLayer::feed_forward(const torch::Tensor& x) {
   return with(x, feed_norm_, [&](const torch::Tensor& y) {
-    const torch::Tensor hidden = expand_(y);
-    return shrink_(options_.activation == Activation::relu ? torch::relu(hidden) : torch::gelu(hidden));
+    torch::Tensor hidden = through(expand_, y);
+    return through(shrink_, options_.activation == Activation::relu ? hidden.relu_() : torch::gelu(hidden));
   });
 }
 
@@ -79,11 +96,12 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const TransformerLayerO
 }
 
 AttendedTokens TransformerEncoderLayerImpl::forward(const torch::Tensor& x, const AttentionMask& mask,
-                                                    AttentionWeights weights) {
+                                                    AttentionWeights weights,
+                                                    const torch::Tensor& positions) {
   check_shape(x, "x", {"B", "T", {"D", options_.width}}, called_);
   AttendedTokens result;
   const torch::Tensor y = with(x, self_norm_, [&](const torch::Tensor& tokens) {
-    const AttendedTokens heard = self_->forward(tokens, tokens, mask, weights);
+    const AttendedTokens heard = among_themselves(self_, tokens, positions, mask, weights);
     result.weights = heard.weights;
     return heard.output;
   });
@@ -111,14 +129,17 @@ void TransformerDecoderLayerImpl::start_copying() {
 }
 
 AttendedTokens TransformerDecoderLayerImpl::forward(const torch::Tensor& x, const torch::Tensor& memory,
-                                                    const AttentionMask& mask, AttentionWeights weights) {
+                                                    const AttentionMask& mask, AttentionWeights weights,
+                                                    const LayerPositions& positions) {
   check_shape(x, "x", {"B", "T", {"D", options_.width}}, called_);
   check_shape(memory, "memory", {{"B", x.size(0)}, "S", {"D", options_.width}}, called_);
-  const torch::Tensor y =
-      with(x, self_norm_, [&](const torch::Tensor& tokens) { return self_->forward(tokens, tokens).output; });
+  const torch::Tensor y = with(x, self_norm_, [&](const torch::Tensor& tokens) {
+    return among_themselves(self_, tokens, positions.tokens).output;
+  });
   AttendedTokens result;
   const torch::Tensor z = with(y, cross_norm_, [&](const torch::Tensor& tokens) {
-    const AttendedTokens seen = cross_->forward(tokens, memory, mask, weights);
+    const AttendedTokens seen = cross_->MultiHeadAttentionImpl::forward(
+        placed(tokens, positions.tokens), placed(memory, positions.memory), memory, mask, weights);
     result.weights = seen.weights;
     return seen.output;
   });
@@ -126,23 +147,26 @@ AttendedTokens TransformerDecoderLayerImpl::forward(const torch::Tensor& x, cons
   return result;
 }
 
-LayerState TransformerDecoderLayerImpl::begin(const torch::Tensor& memory, int64_t rows) {
-  const torch::Tensor no_tokens = memory.new_empty({rows, 0, memory.size(2)});
-  return {cross_->project_memory(memory), self_->project_memory(no_tokens)};
+LayerState TransformerDecoderLayerImpl::begin(const torch::Tensor& memory, int64_t rows,
+                                              const torch::Tensor& memory_positions) {
+  const torch::NoGradGuard no_grad;
+  const ProjectedMemory projected = cross_->project(placed(memory, memory_positions), memory);
+  // Each head's in a row: they are read at every step.
+  return {{projected.keys.contiguous(), projected.values.contiguous()}, self_->no_tokens(rows)};
 }
 
 LayerStep TransformerDecoderLayerImpl::step(const torch::Tensor& x, LayerState& state, bool with_map,
-                                            const torch::Tensor& memory_padding) {
+                                            const torch::Tensor& memory_padding,
+                                            const torch::Tensor& position) {
+  const torch::NoGradGuard no_grad;
   const torch::Tensor y = with(x, self_norm_, [&](const torch::Tensor& token) {
-    const ProjectedMemory projected = self_->project_memory(token);                // [R, N, 1, D/N]
-    state.tokens.keys = torch::cat({state.tokens.keys, projected.keys}, 2);        // [R, N, T + 1, D/N]
-    state.tokens.values = torch::cat({state.tokens.values, projected.values}, 2);  // [R, N, T + 1, D/N]
-    return self_->attend_projected(token, state.tokens.keys, state.tokens.values).output;
+    return self_->attend_next(placed(token, position), token, state.tokens).output;
   });
   LayerStep next;
   const torch::Tensor z = with(y, cross_norm_, [&](const torch::Tensor& token) {
     // A memory's hypotheses are the queries of one row, so that its keys and values need no copy for each.
-    const torch::Tensor queries = token.view({state.memory.keys.size(0), -1, token.size(2)});  // [B, beam, D]
+    const torch::Tensor queries =
+        placed(token, position).view({state.memory.keys.size(0), -1, token.size(2)});  // [B, beam, D]
     const CrossAttended seen =
         cross_->attend_projected(queries, state.memory.keys, state.memory.values, {{}, memory_padding},
                                  with_map ? AttentionWeights::per_head : AttentionWeights::none);

@@ -26,6 +26,13 @@ struct TransformerLayerOptions {
   Activation activation = Activation::relu;  // of the feed-forward
 };
 
+// Codes of places that are added to what queries and keys are made of, not to what values are, in each layer
+// anew (Carion et al. 2020, DETR).
+struct LayerPositions {
+  torch::Tensor tokens;  // broadcastable to x; undefined: none
+  torch::Tensor memory;  // broadcastable to the memory, of its keys; undefined: none
+};
+
 namespace detail {
 
 // What both layers are made of: branches around the tokens, each with its norm and its dropout.
@@ -66,9 +73,10 @@ class TransformerEncoderLayerImpl : public detail::TransformerLayer {
  public:
   explicit TransformerEncoderLayerImpl(const TransformerLayerOptions& options);
 
-  // x [B, T, D] -> output [B, T, D] and the weights asked for.
+  // x [B, T, D] -> output [B, T, D] and the weights asked for. `positions` are LayerPositions' of the tokens.
   AttendedTokens forward(const torch::Tensor& x, const AttentionMask& mask = {},
-                         AttentionWeights weights = AttentionWeights::none);
+                         AttentionWeights weights = AttentionWeights::none,
+                         const torch::Tensor& positions = {});
 
   void pretty_print(std::ostream& stream) const override;
 
@@ -81,7 +89,7 @@ TORCH_MODULE(TransformerEncoderLayer);
 // What a decoder layer keeps between two tokens. R = B * beam rows, those of one memory beside each other.
 struct LayerState {
   ProjectedMemory memory;  // of the B memories
-  ProjectedMemory tokens;  // of the tokens so far: [R, N, T, D/N]
+  TokenCache tokens;       // of the R rows
 };
 
 struct LayerStep {
@@ -103,15 +111,18 @@ class TransformerDecoderLayerImpl : public detail::TransformerLayer {
   // x [B, T, D], memory [B, S, D] -> [B, T, D] and the cross-attention's weights; token t sees 0..t. The mask
   // is the memory's.
   AttendedTokens forward(const torch::Tensor& x, const torch::Tensor& memory, const AttentionMask& mask = {},
-                         AttentionWeights weights = AttentionWeights::none);
+                         AttentionWeights weights = AttentionWeights::none,
+                         const LayerPositions& positions = {});
 
-  // The state before the first token of `rows` hypotheses about memory [B, S, D].
-  LayerState begin(const torch::Tensor& memory, int64_t rows);
+  // The state before the first token of `rows` hypotheses about memory [B, S, D], whose positions are
+  // LayerPositions'.
+  LayerState begin(const torch::Tensor& memory, int64_t rows, const torch::Tensor& memory_positions = {});
 
   // x [R, 1, D], the next token's; its keys and values join the state. The same numbers as forward()'s last
-  // token. memory_padding [B, S], bool, true where nobody may look.
+  // token, without a gradient. memory_padding [B, S], bool, true where nobody may look; `position` is
+  // LayerPositions' of this token, [D].
   LayerStep step(const torch::Tensor& x, LayerState& state, bool with_map,
-                 const torch::Tensor& memory_padding = {});
+                 const torch::Tensor& memory_padding = {}, const torch::Tensor& position = {});
 
   void pretty_print(std::ostream& stream) const override;
 

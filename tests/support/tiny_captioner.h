@@ -10,6 +10,8 @@
 
 #include "models/backbone/insert.h"
 #include "models/captioner/captioner.h"
+#include "models/decoder/caption_decoder.h"
+#include "models/decoder/vocabulary.h"
 
 namespace gaze::test {
 

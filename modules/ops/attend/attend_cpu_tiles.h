@@ -13,6 +13,14 @@ namespace {  // NOLINT: one copy a build is the point
 constexpr int64_t kQueries = 4;  // a block
 constexpr int64_t kTile = 4096;  // keys, at most, whose scores are in a buffer: four rows of them stay in
                                  // the second-level cache
+constexpr int64_t kRowsAhead =
+    8;  // keys or values, fetched while these are used: a head's need not lie in a row
+// Vectors of values that are summed together, as many as there are registers for the sums of a block.
+#if defined(__AVX512F__)
+constexpr int64_t kColumns = 4;
+#else
+constexpr int64_t kColumns = 1;
+#endif
 constexpr float kInfinity = __builtin_inff();
 
 // A tensor [B, N, rows, width], and perhaps its rows turned, [B, N, width, pitch], so that lanes run over
@@ -47,8 +55,8 @@ class AttendTiles {
         keys_{static_cast<const T*>(p.k), p.k_strides, p.S, p.D},
         values_{static_cast<const T*>(p.v), p.v_strides, p.S, p.V} {}
 
-  // For fewer queries than a block, turning the keys costs more than it saves.
-  bool worth_turning() const { return p_.T >= kQueries; }
+  // For few queries, turning the keys costs more than it saves.
+  bool worth_turning() const { return p_.T >= 4 * kQueries; }
   void turn_keys(CpuRuntime& run) { turn(keys_, run); }
   void turn_values(CpuRuntime& run) { turn(values_, run); }
 
@@ -94,16 +102,9 @@ class AttendTiles {
                       left, padded(tile), to);
       return;
     }
-    for (int64_t s = 0; s < tile.count; ++s) {
-      const T* const row = rows.row(block.b, block.n, tile.first + s);
-      for (int64_t i = 0; i < block.count; ++i) {
-        Lanes<A> sum = {};
-        for_lanes<A>(rows.width, [&](int64_t d, auto part) {
-          sum += load(row + d, part) * load(left + i * rows.width + d, part);
-        });
-        to[i * tile_pitch() + s] = sum_of_lanes(sum);
-      }
-    }
+    int64_t s = 0;
+    for (; s + 4 <= tile.count; s += 4) multiply_rows<4>(rows, block, left, tile, s, to);
+    for (; s < tile.count; ++s) multiply_rows<1>(rows, block, left, tile, s, to);
   }
 
   // sums [4, width] += weights [4, tile_pitch()] · rows of the tile
@@ -111,14 +112,34 @@ class AttendTiles {
                     A* sums) const {
     const T* const first = rows.row(block.b, block.n, tile.first);
     const int64_t pitch = tile_pitch();
-    for_lanes<A>(rows.width, [&](int64_t d, auto part) {
-      Lanes<A> of_query[kQueries];
-      for (int64_t i = 0; i < kQueries; ++i) of_query[i] = load(sums + i * rows.width + d, part);
+    int64_t d = 0;
+    const int64_t whole = kColumns * kLanes<A>;
+    for (; d + whole <= rows.width; d += whole) {
+      Lanes<A> of_query[kQueries][kColumns];
+      for (int64_t i = 0; i < kQueries; ++i)
+        for (int64_t c = 0; c < kColumns; ++c)
+          of_query[i][c] = load(sums + i * rows.width + d + c * kLanes<A>);
       for (int64_t s = 0; s < tile.count; ++s) {
-        const Lanes<A> value = load(first + s * rows.strides.row + d, part);
+        const T* const row = first + s * rows.strides.row + d;
+        for (int64_t c = 0; c < kColumns; ++c) {
+          fetch(row + kRowsAhead * rows.strides.row + c * kLanes<A>);
+          const Lanes<A> value = load(row + c * kLanes<A>);
+          for (int64_t i = 0; i < kQueries; ++i) of_query[i][c] += value * weights[i * pitch + s];
+        }
+      }
+      for (int64_t i = 0; i < kQueries; ++i)
+        for (int64_t c = 0; c < kColumns; ++c)
+          store(sums + i * rows.width + d + c * kLanes<A>, of_query[i][c]);
+    }
+    for_lanes<A>(rows.width - d, [&](int64_t rest, auto part) {
+      const int64_t at = d + rest;
+      Lanes<A> of_query[kQueries];
+      for (int64_t i = 0; i < kQueries; ++i) of_query[i] = load(sums + i * rows.width + at, part);
+      for (int64_t s = 0; s < tile.count; ++s) {
+        const Lanes<A> value = load(first + s * rows.strides.row + at, part);
         for (int64_t i = 0; i < kQueries; ++i) of_query[i] += value * weights[i * pitch + s];
       }
-      for (int64_t i = 0; i < kQueries; ++i) store(sums + i * rows.width + d, of_query[i], part);
+      for (int64_t i = 0; i < kQueries; ++i) store(sums + i * rows.width + at, of_query[i], part);
     });
   }
 
@@ -147,6 +168,31 @@ class AttendTiles {
         });
       }
     });
+  }
+
+  static void fetch(const T* place) { __builtin_prefetch(place, /*write=*/0, /*locality=*/3); }
+
+  // to[i, s .. s + kRows - 1]: kRows rows of the tile from s on, so that their lanes are joined together.
+  template <int64_t kRows>
+  void multiply_rows(const TokenRows<T, A>& rows, QueryBlock block, const A* left, KeyTile tile, int64_t s,
+                     A* to) const {
+    const T* const first = rows.row(block.b, block.n, tile.first + s);
+    for (int64_t i = 0; i < block.count; ++i) {
+      Lanes<A> sums[kRows] = {};
+      for_lanes<A>(rows.width, [&](int64_t d, auto part) {
+        const Lanes<A> query = load(left + i * rows.width + d, part);
+        for (int64_t r = 0; r < kRows; ++r) {
+          if (i == 0) fetch(first + (r + kRowsAhead) * rows.strides.row + d);
+          sums[r] += load(first + r * rows.strides.row + d, part) * query;
+        }
+      });
+      A* const scores = to + i * tile_pitch() + s;
+      if constexpr (kRows == 4) {
+        sums_of_lanes(sums, scores);
+      } else {
+        scores[0] = sum_of_lanes(sums[0]);
+      }
+    }
   }
 
   void multiply_turned(const A* turned, int64_t width, const A* left, int64_t count, A* to) const {

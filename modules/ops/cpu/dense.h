@@ -12,6 +12,7 @@ constexpr int64_t kPicturesAtOnce = 4;
 constexpr int64_t kWorthSharing = int64_t{1} << 16;  // multiply-accumulates
 
 constexpr int64_t kInputsAtOnce = 1024;  // of four pictures: half of a first-level cache
+constexpr int64_t kRowsAhead = 4;        // of weights, fetched while these are used: rows are short streams
 
 // Rows of weights that meet the same inputs, as many as there are registers for the sums of four pictures.
 #if defined(__AVX512F__)
@@ -29,7 +30,10 @@ GAZE_LANES void dense_tile(const A* weight, const A* in, A* out, int64_t begin, 
   const A* const row = weight + begin * inputs + first;
   for_lanes<A>(count, [&](int64_t i, auto part) {
     Lanes<A> w[kOutputs];
-    for (int64_t o = 0; o < kOutputs; ++o) w[o] = load(row + o * inputs + i, part);
+    for (int64_t o = 0; o < kOutputs; ++o) {
+      w[o] = load(row + o * inputs + i, part);
+      __builtin_prefetch(row + (o + kRowsAhead) * inputs + i, /*write=*/0, /*locality=*/2);
+    }
     for (int64_t n = 0; n < kPictures; ++n) {
       const Lanes<A> x = load(in + n * inputs + first + i, part);
       for (int64_t o = 0; o < kOutputs; ++o) sums[o][n] += w[o] * x;
@@ -57,10 +61,11 @@ void dense_rows(const A* weight, const A* in, A* out, int64_t begin, int64_t end
   }
 }
 
-// out [pictures, outputs] = in [pictures, inputs] · weightᵀ, weight [outputs, inputs]
+// out [pictures, outputs] = in [pictures, inputs] · weightᵀ + bias, weight [outputs, inputs], bias [outputs]
+// or null. For a multiple of 16 inputs, a picture's numbers do not depend on the others.
 template <typename A>
 void dense(const CpuRuntime& run, const A* weight, const A* in, A* out, int64_t pictures, int64_t outputs,
-           int64_t inputs) {
+           int64_t inputs, const A* bias = nullptr) {
   const int64_t step = 16;
   run.parallel_if(pictures * outputs * inputs >= kWorthSharing, (outputs + step - 1) / step,
                   [=](int64_t piece) {
@@ -81,6 +86,9 @@ void dense(const CpuRuntime& run, const A* weight, const A* in, A* out, int64_t 
                         default:
                           dense_rows<A, 4>(weight, x, y, begin, end, outputs, inputs);
                       }
+                      if (!bias) continue;
+                      for (int64_t i = n; i < smaller(n + kPicturesAtOnce, pictures); ++i)
+                        for (int64_t o = begin; o < end; ++o) out[i * outputs + o] += bias[o];
                     }
                   });
 }

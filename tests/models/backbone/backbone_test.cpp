@@ -16,8 +16,22 @@ TEST(Backbone, unknown_names_list_the_known) {
                      "[backbone] unknown network \"resnet5O\"; did you mean \"resnet50\"? known: resnet18, "
                      "resnet34, resnet50, resnet101, resnet152, resnext50_32x4d, resnext101_32x8d, "
                      "resnext101_64x4d, wide_resnet50_2, wide_resnet101_2, efficientnet_lite0");
-  EXPECT_THROWS_WITH(make_backbone("resnet18", 0), ArgumentError,
+  EXPECT_THROWS_WITH(make_backbone("resnet18", -1), ArgumentError,
+                     "[backbone] expected classes >= 0; got classes -1");
+  EXPECT_THROWS_WITH(make_backbone("efficientnet_lite0", 0), ArgumentError,
                      "[backbone] expected classes >= 1; got classes 0");
+}
+
+TEST(Backbone, without_classes_has_stages_and_no_head) {
+  const auto network = make_backbone("resnet18", 0);
+  EXPECT_EQ(network->channels(), 512);
+  EXPECT_EQ(network->named_parameters().contains("fc.weight"), false);
+  const torch::NoGradGuard no_grad;
+  network->eval();
+  const torch::Tensor x = torch::zeros({1, 3, 64, 32});
+  EXPECT_EQ(network->stages(x).back().value.sizes(), (std::vector<int64_t>{1, 512, 2, 1}));
+  EXPECT_THROWS_WITH(network->forward(x), ArgumentError,
+                     "[resnet18] expected a network with a class head; got one with 0 classes");
 }
 
 TEST(Backbone, every_name_makes_a_network_of_that_name) {

@@ -9,6 +9,8 @@
 #include <random>
 
 #include "models/backbone/insert.h"
+#include "models/decoder/caption_decoder.h"
+#include "models/decoder/vocabulary.h"
 #include "modules/core/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws_with.h"

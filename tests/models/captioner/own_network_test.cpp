@@ -7,6 +7,8 @@
 #include "models/backbone/load_backbone.h"
 #include "models/captioner/captioner.h"
 #include "models/checkpoint/safetensors.h"
+#include "models/decoder/caption_decoder.h"
+#include "models/decoder/vocabulary.h"
 #include "models/image/image.h"
 #include "tests/models/backbone/golden_network.h"
 #include "tests/support/temporary_folder.h"

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "models/decoder/caption_decoder.h"
 #include "models/decoder/vocabulary.h"
 #include "modules/core/error.h"
 #include "tests/support/throws_with.h"
@@ -58,137 +59,6 @@ std::vector<double> log_probabilities(CaptionDecoder& decoder, const torch::Tens
 
 double score(double log_probability, size_t length, double penalty) {
   return log_probability / std::pow((5.0 + static_cast<double>(length)) / 6.0, penalty);
-}
-
-struct Scored {
-  Tokens tokens;
-  double score;
-};
-
-// Every caption of at most `longest` words with its end token, best score first; all in one teacher-forced
-// pass, in which what stands behind a caption's end cannot be seen.
-std::vector<Scored> enumerate(CaptionDecoder& decoder, const torch::Tensor& memory, int64_t longest,
-                              double penalty) {
-  std::vector<Tokens> captions = {{}};
-  for (size_t at = 0; at < captions.size(); ++at) {
-    if (static_cast<int64_t>(captions[at].size()) == longest) continue;
-    for (int64_t word = 0; word < kWords; ++word) {
-      captions.push_back(captions[at]);
-      captions.back().push_back(Vocabulary::kSpecials + word);
-    }
-  }
-  const auto count = static_cast<int64_t>(captions.size());
-  torch::Tensor inputs = torch::zeros({count, longest + 1}, torch::kLong);
-  for (int64_t i = 0; i < count; ++i) {
-    Tokens& caption = captions[static_cast<size_t>(i)];
-    inputs[i][0] = Vocabulary::kStart;
-    for (size_t t = 0; t < caption.size(); ++t) inputs[i][static_cast<int64_t>(t) + 1] = caption[t];
-    caption.push_back(Vocabulary::kEnd);
-  }
-  torch::NoGradGuard no_grad;
-  const torch::Tensor all =
-      decoder->forward(inputs, memory.expand({count, -1, -1})).to(torch::kDouble).log_softmax(2);
-  std::vector<Scored> scored;
-  for (int64_t i = 0; i < count; ++i) {
-    const Tokens& caption = captions[static_cast<size_t>(i)];
-    double sum = 0;
-    for (size_t t = 0; t < caption.size(); ++t)
-      sum += all[i][static_cast<int64_t>(t)][caption[t]].item<double>();
-    scored.push_back({caption, score(sum, caption.size(), penalty)});
-  }
-  std::sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
-  return scored;
-}
-
-TEST(Search, a_beam_that_holds_all_prefixes_finds_the_optimum) {
-  const double penalties[] = {0.0, 0.7, 2.0, -1.0};
-  for (uint64_t seed = 0; seed < 48; ++seed) {
-    CaptionDecoder decoder = make(seed);
-    const torch::Tensor memory = pictures(decoder, 1);
-    SearchOptions options;
-    options.max_words = 3;
-    options.beam = 27 * (kWords + 1);
-    options.best = 5;
-    options.length_penalty = penalties[seed % 4];
-    const std::vector<Scored> expected = enumerate(decoder, memory, 3, options.length_penalty);
-    ASSERT_EQ(expected.size(), 40U);
-    const std::vector<Hypothesis> found = search(*decoder, memory, options)[0];
-    ASSERT_EQ(found.size(), 5U);
-    for (size_t i = 0; i < 5; ++i) {
-      EXPECT_EQ(found[i].tokens, expected[i].tokens) << "seed " << seed << ", rank " << i;
-      EXPECT_NEAR(found[i].score, expected[i].score, 1e-5);
-      EXPECT_TRUE(found[i].finished);
-    }
-  }
-}
-
-// Beam search as its contract reads, one picture, without a cache and without stopping early.
-std::vector<Scored> plain_beam_search(CaptionDecoder& decoder, const torch::Tensor& memory,
-                                      const SearchOptions& options) {
-  struct Row {
-    Tokens tokens;
-    double total = 0;
-  };
-  const auto longest = static_cast<size_t>(decoder->options().max_tokens - 1);
-  std::vector<Row> rows = {{{}, 0}};
-  std::vector<Scored> finished;
-  for (size_t length = 0; length <= longest; ++length) {
-    std::vector<Row> next;
-    for (const Row& row : rows) {
-      for (int64_t token = 0; token < decoder->options().vocabulary; ++token) {
-        if (token != Vocabulary::kEnd && token < Vocabulary::kSpecials) continue;
-        Row longer = row;
-        longer.tokens.push_back(token);
-        next.push_back(longer);
-      }
-    }
-    const auto per_row = static_cast<size_t>(decoder->options().vocabulary - Vocabulary::kSpecials + 1);
-    for (size_t i = 0; i < next.size(); i += per_row) {
-      const Tokens& words = next[i].tokens;
-      torch::NoGradGuard no_grad;
-      Tokens input = {Vocabulary::kStart};
-      input.insert(input.end(), words.begin(), words.end() - 1);
-      const torch::Tensor last =
-          decoder->forward(torch::tensor(input, torch::kLong).unsqueeze(0), memory)[0][-1]
-              .to(torch::kDouble)
-              .log_softmax(0);
-      for (size_t j = i; j < i + per_row; ++j) next[j].total += last[next[j].tokens.back()].item<double>();
-    }
-    std::sort(next.begin(), next.end(), [](const Row& a, const Row& b) { return a.total > b.total; });
-    const auto beam = static_cast<size_t>(options.beam);
-    rows.clear();
-    for (size_t rank = 0; rank < next.size(); ++rank) {
-      const Row& row = next[rank];
-      if (row.tokens.back() != Vocabulary::kEnd) {
-        if (rows.size() < beam) rows.push_back(row);
-      } else if (rank < beam) {
-        finished.push_back({row.tokens, score(row.total, row.tokens.size(), options.length_penalty)});
-      }
-    }
-  }
-  std::sort(finished.begin(), finished.end(),
-            [](const Scored& a, const Scored& b) { return a.score > b.score; });
-  if (finished.size() > static_cast<size_t>(options.best)) finished.resize(static_cast<size_t>(options.best));
-  return finished;
-}
-
-TEST(Search, stops_early_only_where_nothing_better_can_follow) {
-  const double penalties[] = {0.7, 2.0, 4.0, -1.0};
-  for (uint64_t seed = 500; seed < 532; ++seed) {
-    CaptionDecoder decoder = make(seed, 5, 9);
-    const torch::Tensor memory = pictures(decoder, 1);
-    SearchOptions options;
-    options.beam = 2 + static_cast<int64_t>(seed % 3);
-    options.best = 1 + static_cast<int64_t>(seed % 2);
-    options.length_penalty = penalties[seed % 4];
-    const std::vector<Scored> expected = plain_beam_search(decoder, memory, options);
-    const std::vector<Hypothesis> found = search(*decoder, memory, options)[0];
-    ASSERT_GE(found.size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_EQ(found[i].tokens, expected[i].tokens) << "seed " << seed << ", rank " << i;
-      EXPECT_NEAR(found[i].score, expected[i].score, 1e-5);
-    }
-  }
 }
 
 TEST(Search, greedy_takes_the_best_word_each_time) {
@@ -432,7 +302,7 @@ TEST(Search, errors_state_the_range) {
   EXPECT_THROWS_WITH(search(*decoder, memory, options), ArgumentError,
                      "[search] expected a finite length_penalty; got length_penalty nan");
   EXPECT_THROWS_WITH(search(*decoder, torch::zeros({1, 6, 7}), SearchOptions()), ArgumentError,
-                     "[search] expected memory [B, S, D=8]; got memory [1, 6, 7]");
+                     "[caption_decoder] expected memory [B, S, D=8]; got memory [1, 6, 7]");
   EXPECT_THROWS_WITH(search(*decoder, torch::full({1, 6, 8}, NAN), SearchOptions()), ArgumentError,
                      "[search] expected finite memory; got memory with NaN or infinity");
 }

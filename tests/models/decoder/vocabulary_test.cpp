@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "modules/core/error.h"
 #include "tests/support/throws_with.h"
@@ -67,6 +68,28 @@ TEST(Vocabulary, ids_outside_are_errors) {
   EXPECT_THROWS_WITH(vocabulary.word(4), ArgumentError, "[vocabulary] expected id in 0..3; got id 4");
   EXPECT_THROWS_WITH(vocabulary.word(-1), ArgumentError, "[vocabulary] expected id in 0..3; got id -1");
   EXPECT_THROWS_WITH(vocabulary.decode({2, 9}), ArgumentError, "[vocabulary] expected id in 0..3; got id 9");
+}
+
+TEST(Vocabulary, knows_every_way_to_say_a_phrase) {
+  const Vocabulary vocabulary = Vocabulary::from_captions(
+      {"a red bear panda on"}, {"red panda", "polar bear", "bear on", "panda panda"});
+  const auto ways = [&](const char* text) {
+    std::set<std::string> all;
+    for (const std::vector<int64_t>& tokens : vocabulary.phrases(text)) {
+      std::string way;
+      for (const int64_t token : tokens) way += "[" + vocabulary.word(token) + "]";
+      EXPECT_TRUE(all.insert(way).second) << way;
+    }
+    return all;
+  };
+  using Ways = std::set<std::string>;
+  EXPECT_EQ(ways("Panda"), (Ways{"[panda]", "[red panda]", "[panda panda]"}));
+  EXPECT_EQ(ways("red panda"), (Ways{"[red panda]", "[red][panda]", "[red][panda panda]"}));
+  EXPECT_EQ(ways("a bear on red"), (Ways{"[a][bear][on][red]", "[a][bear][on][red panda]",
+                                         "[a][bear on][red]", "[a][bear on][red panda]"}));
+  EXPECT_EQ(ways("bear on"), (Ways{"[bear][on]", "[bear on]", "[polar bear][on]"}));
+  EXPECT_EQ(vocabulary.phrases("zebra"), (std::vector<std::vector<int64_t>>{{Vocabulary::kUnknown}}));
+  EXPECT_EQ(vocabulary.phrases(" "), (std::vector<std::vector<int64_t>>{{}}));
 }
 
 TEST(Vocabulary, says_what_is_wrong_with_its_json) {

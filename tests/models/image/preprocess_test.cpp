@@ -75,6 +75,34 @@ TEST(Preprocess, letterbox_pads_with_the_mean_colour) {
     EXPECT_FLOAT_EQ(value(input, 0, y, 4), y >= 2 && y < 7 ? white : 0.0F) << y;
 }
 
+// Sides as numpy has them: (shape * (299 / max(shape))).astype(int); 275 * (299 / 275) is below 299 in double.
+TEST(Preprocess, fit_keeps_the_shape_and_cuts_to_whole_pixels) {
+  struct Case {
+    int64_t width, height, input_width, input_height;
+  };
+  Preprocessing p;
+  p.mode = ResizeMode::fit;
+  p.height = p.width = 299;
+  for (const Case& c : {Case{640, 480, 299, 224},
+                        {480, 640, 224, 299},
+                        {97, 20, 299, 61},
+                        {275, 100, 298, 108},
+                        {1, 1, 299, 299},
+                        {3000, 2, 299, 1}}) {
+    const PreparedImage prepared = preprocess(test::filled(c.width, c.height, {255, 51, 0}), p);
+    EXPECT_EQ(prepared.input.size(1), c.input_height) << c.width;
+    EXPECT_EQ(prepared.input.size(2), c.input_width) << c.width;
+    EXPECT_EQ(prepared.geometry.input_width, c.input_width);
+    // All of the picture is seen: the input's far corner is the picture's.
+    const auto corner = prepared.geometry.input_to_image(static_cast<double>(c.input_width),
+                                                         static_cast<double>(c.input_height));
+    EXPECT_NEAR(corner[0], static_cast<double>(c.width), 1e-9);
+    EXPECT_NEAR(corner[1], static_cast<double>(c.height), 1e-9);
+    EXPECT_NEAR(prepared.geometry.seen.width, static_cast<double>(c.width), 1e-9);
+  }
+  EXPECT_EQ(preprocessing_from_json(to_json(p)).mode, ResizeMode::fit);
+}
+
 TEST(Preprocess, extreme_shapes_need_no_memory) {
   Image strip = test::filled(1, 200'000, {7, 7, 7});
   EXPECT_EQ(preprocess(strip, resnet_preprocessing()).input.numel(), 3 * 224 * 224);
@@ -107,7 +135,7 @@ TEST(PreprocessingJson, errors_name_the_key) {
   };
   EXPECT_THROWS_WITH(
       preprocessing_from_json(with("mode", "crob")), ArgumentError,
-      "[preprocessing] unknown mode \"crob\"; did you mean \"crop\"? known: squash, crop, letterbox");
+      "[preprocessing] unknown mode \"crob\"; did you mean \"crop\"? known: squash, crop, letterbox, fit");
   EXPECT_THROWS_WITH(preprocessing_from_json(with("size", {224})), ArgumentError,
                      "[preprocessing] expected \"size\" to be [height, width]; got [224]");
   EXPECT_THROWS_WITH(preprocessing_from_json(with("size", {224, 0})), ArgumentError,

@@ -207,7 +207,7 @@ TEST(Translator, options_come_back_and_mistakes_are_told) {
                      "[translator] unknown encoder \"lsmt\"; known: lstm, gru, bidirectional_lstm, "
                      "bidirectional_gru, transformer");
   EXPECT_THROWS_WITH(read("width", 7), ArgumentError, "[translator] expected an even width; got width 7");
-  EXPECT_THROWS_WITH(read("width", "8"), ArgumentError, "[translator] expected width a number; got \"8\"");
+  EXPECT_THROWS_WITH(read("width", "8"), ArgumentError, "[translator] expected width a whole number; got \"8\"");
   EXPECT_THROWS_WITH(translator_options_from_json({{"source_vocabulary", 5}}), ArgumentError,
                      "[translator] expected the option target_vocabulary; got none");
   Translator translator(small());

@@ -47,6 +47,27 @@ TEST(GridPositions, are_the_stated_formula) {
   }
 }
 
+// The numbers of DETR's and CATR's PositionEmbeddingSine, by its formula in float64.
+TEST(GridSinusoidalPositions, are_the_stated_formula) {
+  const int64_t rows = 3, columns = 5, width = 16, F = 8;
+  const torch::Tensor p = grid_sinusoidal_positions(rows, columns, width);
+  ASSERT_EQ(p.sizes(), (std::vector<int64_t>{15, 16}));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const double y = static_cast<double>(r + 1) / (3 + 1e-6) * 2 * M_PI,
+                   x = static_cast<double>(c + 1) / (5 + 1e-6) * 2 * M_PI;
+      for (int64_t j = 0; j < F; ++j) {
+        const double rate = std::pow(10000.0, 2.0 * static_cast<double>(j / 2) / static_cast<double>(F));
+        EXPECT_NEAR(at(p, r * columns + c, j), j % 2 == 0 ? std::sin(y / rate) : std::cos(y / rate), 1e-6);
+        EXPECT_NEAR(at(p, r * columns + c, F + j), j % 2 == 0 ? std::sin(x / rate) : std::cos(x / rate),
+                    1e-6);
+      }
+    }
+  }
+  EXPECT_THROWS_WITH(grid_sinusoidal_positions(2, 2, 6), ArgumentError,
+                     "[grid_sinusoidal_positions] expected a width that is a multiple of 4; got width 6");
+}
+
 TEST(GridPositions, of_one_place_are_the_same_on_every_grid) {
   // The centre of a 3 x 3, a 7 x 5 and a 1 x 1 grid.
   const torch::Tensor centre = grid_positions(1, 1, 32)[0];

@@ -103,6 +103,96 @@ TEST(Transformer, layers_compute_pytorchs_numbers) {
   }
 }
 
+// PyTorch's attention and norms, put together with positions as DETR has them: queries and keys with them,
+// values without.
+class DetrLayer {
+ public:
+  explicit DetrLayer(bool norm_first) : norm_first_(norm_first) {}
+
+  torch::Tensor operator()(const torch::Tensor& x, const torch::Tensor& positions,
+                           const torch::Tensor& memory, const torch::Tensor& memory_positions,
+                           bool causal) const {
+    const bool decoder = memory.defined();
+    torch::Tensor y = branch(x, "norm1", [&](const torch::Tensor& z) {
+      return attend("self_attn", z + positions, z + positions, z, causal);
+    });
+    if (decoder) {
+      y = branch(y, "norm2", [&](const torch::Tensor& z) {
+        return attend("multihead_attn", z + positions, memory + memory_positions, memory, false);
+      });
+    }
+    return branch(y, decoder ? "norm3" : "norm2", [&](const torch::Tensor& z) {
+      return torch::linear(torch::linear(z, at("linear1.weight"), at("linear1.bias")).relu(),
+                           at("linear2.weight"), at("linear2.bias"));
+    });
+  }
+
+ private:
+  torch::Tensor at(const std::string& name) const { return state_.at(name); }
+
+  template <typename Branch>
+  torch::Tensor branch(const torch::Tensor& x, const std::string& norm, const Branch& of) const {
+    const auto normed = [&](const torch::Tensor& z) {
+      return torch::layer_norm(z, {D}, at(norm + ".weight"), at(norm + ".bias"));
+    };
+    return norm_first_ ? x + of(normed(x)) : normed(x + of(x));
+  }
+
+  torch::Tensor attend(const std::string& name, const torch::Tensor& query, const torch::Tensor& key,
+                       const torch::Tensor& value, bool causal) const {
+    const torch::NoGradGuard no_grad;
+    torch::nn::MultiheadAttention attention(torch::nn::MultiheadAttentionOptions(D, 3));
+    auto parameters = attention->named_parameters();
+    for (const char* leaf : {"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"})
+      parameters[leaf].copy_(at(name + "." + leaf));
+    const torch::Tensor future =
+        causal ? torch::full({query.size(1), query.size(1)}, -INFINITY).triu(1) : torch::Tensor();
+    const auto [output, weights] = attention->forward(query.transpose(0, 1), key.transpose(0, 1),
+                                                      value.transpose(0, 1), {}, false, future);
+    return output.transpose(0, 1);
+  }
+
+  bool norm_first_;
+  std::map<std::string, torch::Tensor> state_ = torchs_state(true);
+};
+
+TEST(Transformer, positions_meet_queries_and_keys_in_each_layer) {
+  const torch::Tensor x = test::golden_noise("x", {B, T, D}, kSeed),
+                      memory = test::golden_noise("memory", {B, S, D}, kSeed),
+                      places = test::golden_noise("places", {T, D}, kSeed),
+                      cells = test::golden_noise("cells", {S, D}, kSeed);
+  for (const bool norm_first : {false, true}) {
+    const DetrLayer theirs(norm_first);
+    TransformerLayerOptions options;
+    options.width = D;
+    options.heads = 3;
+    options.feed_forward = 20;
+    options.norm_first = norm_first;
+    TransformerDecoderLayer decoder(options);
+    load(*decoder, from_torch_transformer_layer(torchs_state(true)));
+    decoder->eval();
+    const torch::Tensor expected = theirs(x, places, memory, cells, /*causal=*/true);
+    test::expect_near(decoder->forward(x, memory, {}, AttentionWeights::none, {places, cells}).output,
+                      expected, 1e-5, "decoder");
+    LayerState state = decoder->begin(memory, B, cells);
+    for (int64_t t = 0; t < T; ++t) {
+      const LayerStep step = decoder->step(x.narrow(1, t, 1), state, false, {}, places[t]);
+      test::expect_near(step.x, expected.narrow(1, t, 1), 1e-5, fmt::format("step {}", t));
+    }
+
+    TransformerEncoderLayer encoder(options);
+    std::map<std::string, torch::Tensor> encoders = torchs_state(true);
+    for (auto item = encoders.begin(); item != encoders.end();) {
+      const bool cross = item->first.rfind("multihead_attn", 0) == 0 || item->first.rfind("norm3", 0) == 0;
+      item = cross ? encoders.erase(item) : std::next(item);
+    }
+    load(*encoder, from_torch_transformer_layer(encoders));
+    encoder->eval();
+    test::expect_near(encoder->forward(memory, {}, AttentionWeights::none, cells).output,
+                      theirs(memory, cells, {}, {}, /*causal=*/false), 1e-5, "encoder");
+  }
+}
+
 TEST(Transformer, layers_return_the_weights_asked_for) {
   TransformerLayerOptions options;
   options.width = D;

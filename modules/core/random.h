@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace gaze::models {
+namespace gaze {
 
 class Random {
  public:
@@ -37,4 +37,4 @@ class Random {
   uint64_t state_ = 0;
 };
 
-}  // namespace gaze::models
+}  // namespace gaze

@@ -1,10 +1,10 @@
-#include "models/data/random.h"
+#include "modules/core/random.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace gaze::models {
+namespace gaze {
 namespace {
 
 // From a Python loop over the published SplitMix64 constants, keyed as random.h says.
@@ -48,4 +48,4 @@ TEST(Random, BetweenIncludesBothEnds) {
 }
 
 }  // namespace
-}  // namespace gaze::models
+}  // namespace gaze

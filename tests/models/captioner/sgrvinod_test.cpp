@@ -1,0 +1,145 @@
+// sgrvinod's captioner with golden weights says what its original code says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/captioner/captioner.h"
+#include "models/captioner/published_captioner.h"
+#include "models/decoder/word_map.h"
+#include "modules/core/error.h"
+#include "tests/support/golden_weights.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws_with.h"
+
+namespace gaze::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kGolden = fs::path(GAZE_SOURCE_DIR) / "tests" / "golden";
+
+nlohmann::json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file);
+}
+
+std::vector<int64_t> shape_of(const std::string& text) {
+  std::vector<int64_t> shape;
+  std::stringstream parts(text);
+  for (std::string part; std::getline(parts, part, 'x');) shape.push_back(std::stoll(part));
+  return shape;
+}
+
+// The original's state dict, by its own names.
+StateDict golden_state(const nlohmann::json& golden) {
+  std::map<std::string, test::NormStatistics> norms;
+  for (const auto& [name, norm] : golden["norms"].items()) norms[name] = {norm[0], norm[1]};
+  StateDict state;
+  for (const auto& [key, shape] : golden["state"].items()) {
+    const bool encoder = key.rfind("encoder.", 0) == 0;
+    const std::string text = shape;
+    if (text.empty()) continue;  // a counter of batches
+    state[key] = test::golden_tensor(
+        key, shape_of(text), golden[encoder ? "encoder_seed" : "decoder_seed"].get<uint64_t>(), norms);
+  }
+  for (const nlohmann::json& change : golden["changes"]) {
+    torch::Tensor tensor = state.at(change["key"]);
+    if (change.contains("scale")) {
+      tensor.mul_(change["scale"].get<double>());
+    } else {
+      torch::Tensor row = tensor[change["row"].get<int64_t>()];
+      if (change.contains("column")) row = row[change["column"].get<int64_t>()];
+      row.fill_(change["value"].get<double>());
+    }
+  }
+  return state;
+}
+
+WordMap word_map_of(const nlohmann::json& golden) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "words.json") << golden["word_map"].dump();
+  return WordMap::from_file(folder.path() / "words.json");
+}
+
+// As the original searches: the beam shrinks, the sum of log-probabilities ranks, 50 words at most.
+SearchOptions original_search(int64_t beam) {
+  SearchOptions options;
+  options.beam = beam;
+  options.stopping = Stopping::shrink;
+  options.length_penalty = 0;
+  options.max_words = 50;
+  return options;
+}
+
+TEST(SgrvinodCaptioner, says_what_the_original_code_says) {
+  const nlohmann::json golden = read_json(kGolden / "captioning" / "sgrvinod.json");
+  const std::optional<PublishedCaptioner> published = published_captioner(golden_state(golden));
+  ASSERT_TRUE(published);
+  EXPECT_EQ(published->backbone, "resnet101");
+  Captioner captioner(model_of(*published, word_map_of(golden)));
+  double furthest_word = 0, furthest_cell = 0;
+  for (const nlohmann::json& expected : golden["captions"]) {
+    const Image image = load_image(kGolden / expected["picture"].get<std::string>());
+    const CaptionedImage found =
+        captioner.caption({image}, original_search(expected["beam"].get<int64_t>())).front();
+    const Caption& caption = found.captions.front();
+    const auto what = expected["picture"].get<std::string>() + " beam " + expected["beam"].dump();
+    ASSERT_EQ(nlohmann::json(caption.tokens), expected["tokens"]) << what;
+    EXPECT_TRUE(caption.finished) << what;
+    EXPECT_EQ(found.rows, 14);
+    ASSERT_EQ(caption.words.size() + 1, caption.tokens.size()) << what;
+    double sum = expected["log_probabilities"].back();
+    for (size_t t = 0; t < caption.words.size(); ++t) {
+      const double word = expected["log_probabilities"][t];
+      sum += word;
+      furthest_word = std::max(furthest_word, std::abs(caption.words[t].log_probability - word));
+      if (!expected.contains("maps")) continue;
+      const torch::Tensor map = torch::tensor(expected["maps"][t].get<std::vector<float>>()).view({14, 14});
+      furthest_cell = std::max(furthest_cell, (caption.words[t].map - map).abs().max().item<double>());
+    }
+    EXPECT_NEAR(caption.log_probability, sum, 1e-3) << what;
+  }
+  std::cout << "largest difference: log-probability " << furthest_word << ", map " << furthest_cell << "\n";
+  EXPECT_LE(furthest_word, 1e-3);
+  EXPECT_LE(furthest_cell, 1e-4);
+}
+
+// A file of the original's classes, in the stream format of its time.
+TEST(SgrvinodCaptioner, checkpoints_of_whole_modules_are_read) {
+  const nlohmann::json expected = read_json(kGolden / "captioning" / "sgrvinod_checkpoint.json");
+  const StateDict state = read_state_dict(kGolden / "captioning" / "sgrvinod.pth.tar");
+  EXPECT_EQ(state.size(), expected["first_values"].size());
+  for (const auto& [key, values] : expected["first_values"].items()) {
+    ASSERT_EQ(state.count(key), 1) << key;
+    const torch::Tensor flat = state.at(key).to(torch::kDouble).flatten();
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_NEAR(flat[static_cast<int64_t>(i)].item<double>(), values[i].get<double>(), 1e-6) << key;
+  }
+}
+
+TEST(SgrvinodCaptioner, other_tensors_are_told) {
+  EXPECT_FALSE(published_captioner({{"conv1.weight", torch::zeros({64, 3, 7, 7})}}));
+  StateDict state = {{"decoder.attention.full_att.weight", torch::zeros({1, 4})},
+                     {"encoder.resnet.0.weight", torch::zeros({64, 3, 7, 7})},
+                     {"decoder.memory.weight", torch::zeros({1})}};
+  EXPECT_THROWS_WITH(
+      published_captioner(state), ArgumentError,
+      "[sgrvinod] expected the tensors of its encoder and decoder; got decoder.memory.weight too");
+  state.erase("decoder.memory.weight");
+  EXPECT_THROWS_WITH(published_captioner(state), ArgumentError,
+                     "[sgrvinod] expected the tensor decoder.embedding.weight; got none");
+  state["decoder.embedding.weight"] = torch::zeros({7, 4});
+  state["decoder.attention.encoder_att.weight"] = torch::zeros({3, 6});
+  state["decoder.fc.weight"] = torch::zeros({7});
+  EXPECT_THROWS_WITH(published_captioner(state), ArgumentError,
+                     "[sgrvinod] expected a matrix decoder.output.weight; got 1 axes");
+  state["decoder.fc.weight"] = torch::zeros({7, 5});
+  EXPECT_THROWS_WITH(published_captioner(state), ArgumentError,
+                     "[sgrvinod] expected an encoder that is one of gaze's ResNets; got resnet2");
+}
+
+}  // namespace
+}  // namespace gaze::models

@@ -135,7 +135,7 @@ std::optional<models::PublishedCaptioner> captioner_in(const ConvertCommand& com
   }
 }
 
-int convert_captioner(const ConvertCommand& command, const models::PublishedCaptioner& captioner) {
+int convert_published(const ConvertCommand& command, const models::PublishedCaptioner& captioner) {
   if (command.to != "gaze") {
     throw FileError(
         command.in.string(),
@@ -160,7 +160,7 @@ int convert_captioner(const ConvertCommand& command, const models::PublishedCapt
 
 int convert(const ConvertCommand& command) {
   check(command);
-  if (const auto captioner = captioner_in(command)) return convert_captioner(command, *captioner);
+  if (const auto captioner = captioner_in(command)) return convert_published(command, *captioner);
   if (!command.word_map.empty())
     throw UsageError("--word-map: IN holds no captioner, so that it has no words");
   Source source = read_source(command);

@@ -25,7 +25,7 @@ using nlohmann::json;
 struct ConvertCommand {
   std::filesystem::path in, out;
   std::string to = "gaze";
-  std::filesystem::path word_map;  // of a captioner
+  WordFiles words;
   bool json = false;
 };
 
@@ -43,8 +43,10 @@ void check(const ConvertCommand& command) {
   std::error_code ignored;
   if (std::filesystem::equivalent(command.in, command.out, ignored))
     throw UsageError("OUT is the same file as IN");
-  if (!command.word_map.empty() && std::filesystem::equivalent(command.word_map, command.out, ignored))
-    throw UsageError("OUT is the same file as the words");
+  for (const std::filesystem::path& words : {command.words.word_map, command.words.vocab}) {
+    if (!words.empty() && std::filesystem::equivalent(words, command.out, ignored))
+      throw UsageError("OUT is the same file as the words");
+  }
 }
 
 std::shared_ptr<models::Backbone> network_of(const ConvertCommand& command, const models::ModelFile& model) {
@@ -135,14 +137,14 @@ std::optional<models::PublishedCaptioner> captioner_in(const ConvertCommand& com
   }
 }
 
-int convert_published(const ConvertCommand& command, const models::PublishedCaptioner& captioner) {
+int convert_captioner(const ConvertCommand& command, const models::PublishedCaptioner& captioner) {
   if (command.to != "gaze") {
     throw FileError(
         command.in.string(),
         fmt::format("holds a captioner, {}, for which {} has no names", captioner.name, command.to),
         "convert it --to gaze");
   }
-  json report = convert_captioner(command.in, command.out, captioner, command.word_map);
+  json report = convert_captioner(command.in, command.out, captioner, command.words);
   report["in"] = command.in.string();
   report["out"] = command.out.string();
   if (command.json) {
@@ -160,9 +162,9 @@ int convert_published(const ConvertCommand& command, const models::PublishedCapt
 
 int convert(const ConvertCommand& command) {
   check(command);
-  if (const auto captioner = captioner_in(command)) return convert_published(command, *captioner);
-  if (!command.word_map.empty())
-    throw UsageError("--word-map: IN holds no captioner, so that it has no words");
+  if (const auto captioner = captioner_in(command)) return convert_captioner(command, *captioner);
+  if (command.words.given())
+    throw UsageError("--word-map and --vocab: IN holds no captioner, so that it has no words");
   Source source = read_source(command);
   json report = report_of(command, source);
   std::string text = source.plan ? models::report_text(*source.plan)
@@ -201,16 +203,19 @@ void add_convert(CLI::App& app, Run& run) {
       "Cadene's "
       "and ECANet's networks, told by their keys, and gaze's model files. --to gaze writes a model file with "
       "torchvision's preprocessing; --to torchvision or timm writes safetensors with their keys. Of a "
-      "captioner,\nsgrvinod's BEST_checkpoint_*.pth.tar with --word-map, one caption model is written, words "
-      "and "
-      "preprocessing inside. Nothing in a file is executed.");
+      "captioner,\nsgrvinod's BEST_checkpoint_*.pth.tar with --word-map or CATR's weights*.pth with --vocab, "
+      "one "
+      "caption model is\nwritten, words and preprocessing inside. Nothing in a file is executed.");
   sub->add_option("in", command->in, "weights, or a model file")->required();
   sub->add_option("out", command->out, "file to write: safetensors")->required();
   sub->add_option("--to", command->to, "whose names to write")
       ->check(CLI::IsMember({"gaze", "torchvision", "timm"}))
       ->capture_default_str();
-  sub->add_option("--word-map", command->word_map,
-                  "words of a captioner: the WORDMAP_*.json beside sgrvinod's checkpoint");
+  CLI::Option* word_map =
+      sub->add_option("--word-map", command->words.word_map,
+                      "words of a captioner: the WORDMAP_*.json beside sgrvinod's checkpoint");
+  sub->add_option("--vocab", command->words.vocab, "words of a captioner: BERT's vocab.txt, for CATR's")
+      ->excludes(word_map);
   sub->add_flag("--json", command->json, "print the report as a JSON object: every key renamed");
   sub->callback([command, &run] { run = [command] { return convert(*command); }; });
 }

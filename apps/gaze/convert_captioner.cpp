@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "apps/gaze/command.h"
 #include "models/captioner/captioner.h"
 #include "models/decoder/word_map.h"
+#include "models/decoder/wordpiece.h"
 #include "modules/core/error.h"
 
 namespace gaze::apps {
@@ -13,28 +16,36 @@ namespace {
 using nlohmann::json;
 
 // The words that go with the captioner's weights.
-models::WordMap read_words(const std::filesystem::path& in, const models::PublishedCaptioner& captioner,
-                           const std::filesystem::path& word_map) {
-  if (word_map.empty()) {
-    throw UsageError(
-        fmt::format("{} holds {}: give its words with --word-map WORDMAP.json", in.string(), captioner.name));
+std::shared_ptr<const models::Tokenizer> read_words(const std::filesystem::path& in,
+                                                    const models::PublishedCaptioner& captioner,
+                                                    const WordFiles& words) {
+  const bool pieces = captioner.tokenizer == "wordpiece";
+  const std::filesystem::path& file = pieces ? words.vocab : words.word_map;
+  if (file.empty()) {
+    throw UsageError(fmt::format("{} holds {}: give its words with {}", in.string(), captioner.name,
+                                 pieces ? "--vocab vocab.txt" : "--word-map WORDMAP.json"));
   }
-  models::WordMap words = models::WordMap::from_file(word_map);
-  if (words.size() != captioner.vocabulary()) {
-    throw FileError(word_map.string(),
-                    fmt::format("has {} words, the checkpoint {} has {}", words.size(), in.string(),
+  std::shared_ptr<const models::Tokenizer> tokenizer;
+  if (pieces) {
+    tokenizer = std::make_shared<models::WordPiece>(models::WordPiece::from_file(file));
+  } else {
+    tokenizer = std::make_shared<models::WordMap>(models::WordMap::from_file(file));
+  }
+  if (tokenizer->size() != captioner.vocabulary()) {
+    throw FileError(file.string(),
+                    fmt::format("has {} words, the checkpoint {} has {}", tokenizer->size(), in.string(),
                                 captioner.vocabulary()),
                     "give the file that was written with the checkpoint");
   }
-  return words;
+  return tokenizer;
 }
 
 }  // namespace
 
 json convert_captioner(const std::filesystem::path& in, const std::filesystem::path& out,
-                       const models::PublishedCaptioner& captioner, const std::filesystem::path& word_map) {
-  const models::WordMap words = read_words(in, captioner, word_map);
-  models::ModelFile model = models::model_of(captioner, words);
+                       const models::PublishedCaptioner& captioner, const WordFiles& words) {
+  const std::shared_ptr<const models::Tokenizer> tokenizer = read_words(in, captioner, words);
+  models::ModelFile model = models::model_of(captioner, *tokenizer);
   model.description["provenance"] = {
       {"converted_from", captioner.name}, {"file", in.filename().string()}, {"licence", captioner.licence}};
   try {
@@ -49,7 +60,7 @@ json convert_captioner(const std::filesystem::path& in, const std::filesystem::p
   return {{"recognised", captioner.name},
           {"backbone", captioner.backbone},
           {"decoder", captioner.decoder},
-          {"words", words.size()},
+          {"words", tokenizer->size()},
           {"parameters", parameters}};
 }
 

@@ -11,6 +11,7 @@ std::optional<PublishedCaptioner> published_captioner(const StateDict& state) {
   // A format, a line.
   static const std::vector<std::function<std::optional<PublishedCaptioner>(const StateDict&)>> formats = {
       sgrvinod_captioner,
+      catr_captioner,
   };
   for (const auto& format : formats) {
     std::optional<PublishedCaptioner> captioner = format(state);

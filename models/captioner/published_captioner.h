@@ -18,6 +18,7 @@ struct PublishedCaptioner {
   nlohmann::json options;  // of the backbone
   int64_t stride = 32;     // of its last stage
   nlohmann::json decoder;  // as WordDecoder::describe() has it
+  std::string tokenizer;   // the kind it goes with: "word_map", "wordpiece"
   Preprocessing preprocessing;
   std::string licence;  // of the code it comes from
   StateDict weights;    // by gaze's names, "backbone.*" and "decoder.*", with the file's types
@@ -32,6 +33,10 @@ std::optional<PublishedCaptioner> published_captioner(const StateDict& state);
 
 // github.com/sgrvinod/a-PyTorch-Tutorial-to-Image-Captioning: "encoder.resnet.*", "decoder.attention.*" ...
 std::optional<PublishedCaptioner> sgrvinod_captioner(const StateDict& state);
+
+// github.com/saahiluppal/catr: "backbone.0.body.*", "transformer.*", "mlp.*". The heads (8), the norms' place
+// (first) and the dilation (of layer4, where there are bottlenecks) are its own configuration's.
+std::optional<PublishedCaptioner> catr_captioner(const StateDict& state);
 
 // The model file of a captioner with its words, weights with the file's types (halves kept, every other float
 // made float32); its provenance is for the caller to tell.

@@ -45,17 +45,18 @@ def golden_tensor(key, like, seed, norms):
     return noise(key, shape, seed) * torch.tensor(scale, dtype=torch.float32) + torch.tensor(offset, dtype=torch.float32)
 
 
-def fill(module, seed, norms):
+def fill(module, seed, norms, prefix=""):
     with torch.no_grad():
         for key, value in module.state_dict().items():
-            value.copy_(golden_tensor(key, value, seed, norms))
+            value.copy_(golden_tensor(prefix + key, value, seed, norms))
 
 
-def calibrate(module, seed, x):
-    """Fills `module` and finds for each BatchNorm the mean and the variance of all that reaches it, to 4 digits."""
+def calibrate(module, seed, x, prefix=""):
+    """Fills `module`, whose names continue `prefix`, and finds for each batch norm, frozen ones too, the mean and the
+    variance of all that reaches it, to 4 digits."""
     norms = {}
-    names = {m: n for n, m in module.named_modules() if isinstance(m, torch.nn.BatchNorm2d)}
-    fill(module, seed, {n: [0.0, 1.0] for n in names.values()})
+    names = {m: prefix + n for n, m in module.named_modules() if hasattr(m, "running_mean")}
+    fill(module, seed, {n: [0.0, 1.0] for n in names.values()}, prefix)
 
     def measure(norm, inputs):
         name = names[norm]

@@ -80,6 +80,75 @@ class ConvertCaptioner : public ::testing::Test {
               out_ = (folder_.path() / "out.safetensors").string();
 };
 
+// Tensors of CATR's names on a ResNet-18, with random weights: width 32, a layer each.
+models::StateDict catr_state(int64_t vocabulary) {
+  torch::manual_seed(5);
+  models::StateDict state;
+  for (const auto& [key, tensor] : models::state_dict(*models::make_backbone("resnet18", 0)))
+    state["backbone.0.body." + key] = tensor;
+  const auto linear = [&](const std::string& name, int64_t out, std::vector<int64_t> in) {
+    in.insert(in.begin(), out);
+    state[name + "weight"] = 0.1 * torch::randn(in);
+    state[name + "bias"] = torch::zeros({out});
+  };
+  const auto norm = [&](const std::string& name) {
+    state[name + "weight"] = torch::ones({32});
+    state[name + "bias"] = torch::zeros({32});
+  };
+  linear("input_proj.", 32, {512, 1, 1});
+  for (const std::string side : {"encoder", "decoder"}) {
+    const std::string layer = "transformer." + side + ".layers.0.";
+    for (const std::string attention : {"self_attn.", "multihead_attn."}) {
+      if (side == "encoder" && attention == "multihead_attn.") continue;
+      state[layer + attention + "in_proj_weight"] = 0.2 * torch::randn({96, 32});
+      state[layer + attention + "in_proj_bias"] = torch::zeros({96});
+      linear(layer + attention + "out_proj.", 32, {32});
+    }
+    linear(layer + "linear1.", 48, {32});
+    linear(layer + "linear2.", 32, {48});
+    norm(layer + "norm1.");
+    norm(layer + "norm2.");
+    if (side == "decoder") norm(layer + "norm3.");
+    norm("transformer." + side + ".norm.");
+  }
+  state["transformer.embeddings.word_embeddings.weight"] = torch::randn({vocabulary, 32});
+  state["transformer.embeddings.position_embeddings.weight"] = torch::randn({9, 32});
+  norm("transformer.embeddings.LayerNorm.");
+  linear("mlp.layers.0.", 40, {32});
+  linear("mlp.layers.1.", 40, {40});
+  linear("mlp.layers.2.", vocabulary, {40});
+  return state;
+}
+
+TEST_F(ConvertCaptioner, catr_becomes_one_file_that_captions) {
+  models::write_safetensors(in_, {catr_state(7), {}});
+  std::ofstream(words_) << "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nred\n##dish\n";
+  expect_failure({"convert", in_, out_, "--word-map", words_}, 2,
+                 in_ + " holds CATR: give its words with --vocab vocab.txt");
+  const test::ProgramResult converted = gaze({"convert", in_, out_, "--vocab", words_});
+  ASSERT_EQ(converted.status, 0) << converted.err;
+  EXPECT_THAT(converted.out, HasSubstr("recognised: CATR, resnet18 with 7 words\nwritten: " + out_));
+  const json description = models::read_model_file(out_).description;
+  EXPECT_EQ(description["decoder"]["kind"], "transformer");
+  EXPECT_EQ(description["decoder"]["encoder_layers"], 1);
+  EXPECT_EQ(description["decoder"]["feed_forward"], 48);
+  EXPECT_EQ(description["decoder"]["max_tokens"], 9);
+  EXPECT_EQ(description["tokenizer"]["kind"], "wordpiece");
+  EXPECT_EQ(description["preprocessing"]["mode"], "fit");
+
+  const test::ProgramResult said =
+      gaze({"caption", GAZE_SOURCE_DIR "/tests/photos/penguin.jpg", "--model", out_, "--json"});
+  ASSERT_EQ(said.status, 0) << said.err;
+  for (const json& word : json::parse(said.out)["captions"][0]["words"])
+    EXPECT_LE(word["map"]["rows"].get<int64_t>(), 10);
+
+  std::ofstream(words_) << "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n";
+  std::filesystem::remove(out_);
+  expect_failure({"convert", in_, out_, "--vocab", words_}, 1,
+                 words_ + ": has 5 words, the checkpoint " + in_ + " has 7");
+  expect_failure({"convert", in_, out_, "--vocab", words_, "--word-map", words_}, 2, "--vocab");
+}
+
 TEST_F(ConvertCaptioner, becomes_one_file_that_captions) {
   const test::ProgramResult converted = gaze({"convert", in_, out_, "--word-map", words_});
   ASSERT_EQ(converted.status, 0) << converted.err;
@@ -126,7 +195,7 @@ TEST_F(ConvertCaptioner, words_that_do_not_fit_are_told) {
 TEST_F(ConvertCaptioner, a_network_has_no_words) {
   models::write_safetensors(in_, {models::state_dict(*models::make_backbone("resnet18")), {}});
   expect_failure({"convert", in_, out_, "--word-map", words_}, 2,
-                 "--word-map: IN holds no captioner, so that it has no words");
+                 "--word-map and --vocab: IN holds no captioner, so that it has no words");
 }
 
 TEST_F(ConvertCaptioner, the_words_are_not_overwritten) {

@@ -10,56 +10,18 @@
 #include "models/captioner/published_captioner.h"
 #include "models/decoder/word_map.h"
 #include "modules/core/error.h"
-#include "tests/support/golden_weights.h"
+#include "tests/models/captioner/golden_captioner.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws_with.h"
 
 namespace gaze::models {
 namespace {
 
-namespace fs = std::filesystem;
-
-const fs::path kGolden = fs::path(GAZE_SOURCE_DIR) / "tests" / "golden";
-
-nlohmann::json read_json(const fs::path& path) {
-  std::ifstream file(path);
-  return nlohmann::json::parse(file);
-}
-
-std::vector<int64_t> shape_of(const std::string& text) {
-  std::vector<int64_t> shape;
-  std::stringstream parts(text);
-  for (std::string part; std::getline(parts, part, 'x');) shape.push_back(std::stoll(part));
-  return shape;
-}
-
-// The original's state dict, by its own names.
-StateDict golden_state(const nlohmann::json& golden) {
-  std::map<std::string, test::NormStatistics> norms;
-  for (const auto& [name, norm] : golden["norms"].items()) norms[name] = {norm[0], norm[1]};
-  StateDict state;
-  for (const auto& [key, shape] : golden["state"].items()) {
-    const bool encoder = key.rfind("encoder.", 0) == 0;
-    const std::string text = shape;
-    if (text.empty()) continue;  // a counter of batches
-    state[key] = test::golden_tensor(
-        key, shape_of(text), golden[encoder ? "encoder_seed" : "decoder_seed"].get<uint64_t>(), norms);
-  }
-  for (const nlohmann::json& change : golden["changes"]) {
-    torch::Tensor tensor = state.at(change["key"]);
-    if (change.contains("scale")) {
-      tensor.mul_(change["scale"].get<double>());
-    } else {
-      torch::Tensor row = tensor[change["row"].get<int64_t>()];
-      if (change.contains("column")) row = row[change["column"].get<int64_t>()];
-      row.fill_(change["value"].get<double>());
-    }
-  }
-  return state;
-}
+using test::golden_folder;
+using test::read_json;
 
 WordMap word_map_of(const nlohmann::json& golden) {
-  const test::TemporaryFolder folder;
+  const gaze::test::TemporaryFolder folder;
   std::ofstream(folder.path() / "words.json") << golden["word_map"].dump();
   return WordMap::from_file(folder.path() / "words.json");
 }
@@ -75,14 +37,15 @@ SearchOptions original_search(int64_t beam) {
 }
 
 TEST(SgrvinodCaptioner, says_what_the_original_code_says) {
-  const nlohmann::json golden = read_json(kGolden / "captioning" / "sgrvinod.json");
-  const std::optional<PublishedCaptioner> published = published_captioner(golden_state(golden));
+  const nlohmann::json golden = read_json(golden_folder() / "captioning" / "sgrvinod.json");
+  const std::optional<PublishedCaptioner> published =
+      published_captioner(test::golden_state(golden, "encoder."));
   ASSERT_TRUE(published);
   EXPECT_EQ(published->backbone, "resnet101");
   Captioner captioner(model_of(*published, word_map_of(golden)));
   double furthest_word = 0, furthest_cell = 0;
   for (const nlohmann::json& expected : golden["captions"]) {
-    const Image image = load_image(kGolden / expected["picture"].get<std::string>());
+    const Image image = load_image(golden_folder() / expected["picture"].get<std::string>());
     const CaptionedImage found =
         captioner.caption({image}, original_search(expected["beam"].get<int64_t>())).front();
     const Caption& caption = found.captions.front();
@@ -109,8 +72,8 @@ TEST(SgrvinodCaptioner, says_what_the_original_code_says) {
 
 // A file of the original's classes, in the stream format of its time.
 TEST(SgrvinodCaptioner, checkpoints_of_whole_modules_are_read) {
-  const nlohmann::json expected = read_json(kGolden / "captioning" / "sgrvinod_checkpoint.json");
-  const StateDict state = read_state_dict(kGolden / "captioning" / "sgrvinod.pth.tar");
+  const nlohmann::json expected = read_json(golden_folder() / "captioning" / "sgrvinod_checkpoint.json");
+  const StateDict state = read_state_dict(golden_folder() / "captioning" / "sgrvinod.pth.tar");
   EXPECT_EQ(state.size(), expected["first_values"].size());
   for (const auto& [key, values] : expected["first_values"].items()) {
     ASSERT_EQ(state.count(key), 1) << key;

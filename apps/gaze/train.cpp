@@ -32,14 +32,15 @@ std::function<void(const models::TrainingMoment&)> watch_training(const std::str
 void add_train(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "train",
-      "Trains a model; see gaze train classify --help, gaze train caption --help and gaze train translate "
-      "--help.\n\n"
+      "Trains a model; see gaze train classify --help, gaze train caption --help, gaze train distill --help "
+      "and gaze train translate --help.\n\n"
       "Example:\n"
       "  gaze train classify --data out/classes --backbone efficientnet_lite0 --weights "
       "weights/cache/efficientnet_lite0.pth --insert 'blocks.*.attn=se' --out out/classifier");
   command->require_subcommand(1);
   add_train_classify(*command, run);
   add_train_caption(*command, run);
+  add_train_distill(*command, run);
   add_train_translate(*command, run);
 }
 

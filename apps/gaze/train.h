@@ -11,6 +11,7 @@ namespace gaze::apps {
 
 void add_train_caption(CLI::App& train, Run& run);
 void add_train_classify(CLI::App& train, Run& run);
+void add_train_distill(CLI::App& train, Run& run);
 void add_train_translate(CLI::App& train, Run& run);
 
 // Shows a run on stderr: a progress line a stage, and at the end of an epoch a line with its losses and

@@ -56,7 +56,7 @@ void add_train_caption(CLI::App& train_app, Run& run) {
 
   command->add_option("--backbone", recipe.backbone, "network whose class evidence is read")
       ->capture_default_str();
-  command->add_option("--weights", recipe.weights, "its ImageNet weights");
+  command->add_option("--weights", recipe.weights, "its ImageNet weights: bare ones or a model file of it");
   command->add_option("--slots", recipe.slots, "pattern of the slots that are filled")->capture_default_str();
   command->add_option("--module", recipe.module, "what goes into them; none for nothing")
       ->capture_default_str();
@@ -84,10 +84,15 @@ void add_train_caption(CLI::App& train_app, Run& run) {
   command->add_option("--rename", recipe.rename, "share of uses that rename the classes")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--width", recipe.width, "the decoder's width")
+  command
+      ->add_option("--decoder", recipe.decoder,
+                   "transformer, or lstm: an LSTM with additive attention (Xu et al. 2015)")
+      ->check(CLI::IsMember({"transformer", "lstm"}))
+      ->capture_default_str();
+  command->add_option("--width", recipe.width, "the decoder's width: that of a word")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--heads", recipe.heads, "its heads")
+  command->add_option("--heads", recipe.heads, "the Transformer's heads")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--layers", recipe.layers, "its layers")
@@ -95,6 +100,17 @@ void add_train_caption(CLI::App& train_app, Run& run) {
       ->capture_default_str();
   command->add_option("--feed-forward", recipe.feed_forward, "width of its feed-forward layers")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--hidden", recipe.hidden, "the LSTM's state")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--attention", recipe.attention, "width in which its state and cells are compared")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--doubly-stochastic", recipe.doubly_stochastic,
+                   "weight of its loss that asks every cell to be looked at about once")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--max-tokens", recipe.max_tokens, "longest caption, end included")
       ->check(CLI::Range(2, 256))

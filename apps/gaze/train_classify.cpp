@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/network_source.h"
+#include "apps/gaze/optimizer_options.h"
 #include "apps/gaze/progress.h"
 #include "apps/gaze/recipe_file.h"
 #include "apps/gaze/train.h"
@@ -121,35 +122,13 @@ void add_training_options(CLI::App& command, models::ClassifyRecipe& recipe) {
   command.add_option("--batch", recipe.batch, "pictures a step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--optimizer", recipe.optimizer, "adamw or sgd")
-      ->check(CLI::IsMember({"adamw", "sgd"}))
-      ->capture_default_str();
   command.add_option("--lr", recipe.lr, "peak learning rate of new blocks and head")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--network-lr", recipe.network_lr, "peak learning rate of the rest")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command.add_option("--momentum", recipe.momentum, "momentum of sgd")
-      ->check(CLI::Range(0.0, 0.999))
-      ->capture_default_str();
-  command.add_option("--weight-decay", recipe.weight_decay, "weight decay of kernels and matrices")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--warmup", recipe.warmup, "steps of warm-up, at most a tenth of a stage")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--clip", recipe.clip, "largest norm of a gradient")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command
-      .add_option("--ema", recipe.ema,
-                  "decay of the weights' moving average, which is what validates; 0 for none")
-      ->check(CLI::Range(0.0, 0.99999))
-      ->capture_default_str();
-  command.add_option("--save-seconds", recipe.save_seconds, "how often the state is saved")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_optimizer_options(command, recipe, "a stage");
   command.add_option("--licence", recipe.licence,
                      "what the written model may be used under; else that of the weights it grew from");
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <torch/nn/init.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,11 +22,6 @@ void check_at_least(int64_t value, int64_t least, const char* name) {
   check_that(value >= least, kOp, fmt::format("{} >= {}", name, least), fmt::format("{} {}", name, value));
 }
 
-int64_t group_count(const CaptionDecoderOptions& options) {
-  if (options.groups.empty()) return options.visual_width;
-  return *std::max_element(options.groups.begin(), options.groups.end()) + 1;
-}
-
 CaptionDecoderOptions checked(const CaptionDecoderOptions& options) {
   check_at_least(options.vocabulary, Vocabulary::kSpecials, "vocabulary");
   check_at_least(options.visual_width, 1, "visual_width");
@@ -39,22 +33,7 @@ CaptionDecoderOptions checked(const CaptionDecoderOptions& options) {
   check_that(options.width % 4 == 0 && options.width % options.heads == 0, kOp,
              "width a multiple of 4 and of heads",
              fmt::format("width {}, heads {}", options.width, options.heads));
-  check_at_least(options.extra, 0, "extra");
-  const auto grouped = static_cast<int64_t>(options.groups.size());
-  const int64_t classes = options.visual_width + options.extra;
-  check_that((grouped == 0 && options.extra == 0) || (options.class_evidence && grouped == classes), kOp,
-             "a group for each class of the evidence and each extra one", fmt::format("{} groups", grouped));
-  for (int64_t group : options.groups) {
-    check_that(group >= 0 && group < classes, kOp, fmt::format("groups in 0..{}", classes - 1),
-               fmt::format("group {}", group));
-  }
-  const auto worded = static_cast<int64_t>(options.group_words.size());
-  check_that(worded == 0 || worded == group_count(options), kOp, "a word, or -1, for each group",
-             fmt::format("{} words", worded));
-  for (int64_t word : options.group_words) {
-    check_that(word >= -1 && word < options.vocabulary, kOp, "group_words in -1 .. vocabulary - 1",
-               fmt::format("{}", word));
-  }
+  check_class_groups(options, options.visual_width, options.vocabulary, options.class_evidence, kOp);
   check_that(options.dropout >= 0 && options.dropout < 1, kOp, "dropout in [0, 1)",
              fmt::format("dropout {}", options.dropout));
   return options;
@@ -78,20 +57,19 @@ class CellSteps : public StepDecoder {
 }  // namespace
 
 nlohmann::json to_json(const CaptionDecoderOptions& options) {
-  return {{"vocabulary", options.vocabulary},
-          {"visual_width", options.visual_width},
-          {"class_evidence", options.class_evidence},
-          {"extra", options.extra},
-          {"groups", options.groups},
-          {"group_words", options.group_words},
-          {"copy", options.copy},
-          {"width", options.width},
-          {"heads", options.heads},
-          {"layers", options.layers},
-          {"feed_forward", options.feed_forward},
-          {"max_tokens", options.max_tokens},
-          {"dropout", options.dropout},
-          {"tie", options.tie}};
+  nlohmann::json json = {{"vocabulary", options.vocabulary},
+                         {"visual_width", options.visual_width},
+                         {"class_evidence", options.class_evidence},
+                         {"copy", options.copy},
+                         {"width", options.width},
+                         {"heads", options.heads},
+                         {"layers", options.layers},
+                         {"feed_forward", options.feed_forward},
+                         {"max_tokens", options.max_tokens},
+                         {"dropout", options.dropout},
+                         {"tie", options.tie}};
+  add_class_groups(options, json);
+  return json;
 }
 
 CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json) {
@@ -100,9 +78,7 @@ CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& js
   options.vocabulary = all["vocabulary"];
   options.visual_width = all["visual_width"];
   options.class_evidence = all["class_evidence"];
-  options.extra = all["extra"];
-  options.groups = all["groups"].get<std::vector<int64_t>>();
-  options.group_words = all["group_words"].get<std::vector<int64_t>>();
+  static_cast<ClassGroups&>(options) = class_groups_of(all);
   options.copy = all["copy"];
   options.width = all["width"];
   options.heads = all["heads"];
@@ -114,28 +90,16 @@ CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& js
   return checked(options);
 }
 
-CaptionDecoderImpl::CaptionDecoderImpl(const CaptionDecoderOptions& options) : options_(checked(options)) {
+CaptionDecoderImpl::CaptionDecoderImpl(const CaptionDecoderOptions& options)
+    : EvidenceDecoder(checked(options), options.visual_width, options.vocabulary, kOp), options_(options) {
   using namespace torch::nn;
   const int64_t D = options_.width, V = options_.vocabulary;
-  cell_width_ = group_count(options_);
-  if (!options_.groups.empty()) groups_ = torch::tensor(options_.groups);
-  if (options_.extra > 0) {
-    extra_ = register_module("extra", Linear(options_.visual_width, options_.extra));
-    init::zeros_(extra_->weight);
-    init::constant_(extra_->bias, -2.0);
-  }
   if (options_.group_words.empty()) {
-    visual_ = register_module("visual", Linear(LinearOptions(cell_width_, D).bias(false)));
+    visual_ = register_module("visual", Linear(LinearOptions(cell_width(), D).bias(false)));
     // Probabilities are small numbers: the usual initialisation would leave every cell nearly the same.
     if (options_.class_evidence) init::normal_(visual_->weight, 0.0, 0.5);
-  } else {
-    std::vector<int64_t> rows = options_.group_words;
-    int64_t nameless = 0;
-    for (int64_t& row : rows) row = row < 0 ? V + nameless++ : row;
-    group_words_ = torch::tensor(rows);
-    nameless_ =
-        register_parameter("nameless", torch::randn({nameless, D}) / std::sqrt(static_cast<double>(D)));
   }
+  add_group_words(D);
   visual_norm_ = register_module("visual_norm", LayerNorm(LayerNormOptions({D})));
   embedding_ = register_module("embedding", Embedding(V, D));
   init::normal_(embedding_->weight, 0.0, 1.0 / std::sqrt(static_cast<double>(D)));
@@ -183,33 +147,11 @@ nlohmann::json CaptionDecoderImpl::describe() const {
   return description;
 }
 
-torch::Tensor CaptionDecoderImpl::with_extra(const torch::Tensor& logits, double dropout) {
-  check_shape(logits, "logits", {"B", "S", {"K", options_.visual_width}}, kOp);
-  const torch::Tensor z = logits.to(torch::kFloat);
-  if (options_.extra == 0) return z;
-  const torch::Tensor centred =
-      torch::dropout(z - z.mean(2, /*keepdim=*/true), dropout, /*train=*/dropout > 0);
-  return torch::cat({z, extra_(centred)}, 2);  // [B, S, K + E]
-}
-
-torch::Tensor CaptionDecoderImpl::group_sums(const torch::Tensor& logits) const {
-  const torch::Tensor classes = logits.softmax(2);
-  if (!groups_.defined()) return classes;
-  const auto none = torch::zeros({logits.size(0), logits.size(1), cell_width_}, logits.options());
-  return none.index_add(2, groups_, classes);  // [B, S, G]
-}
-
 torch::Tensor CaptionDecoderImpl::embed_cells(const torch::Tensor& cells, int64_t rows, int64_t cols) {
-  check_shape(cells, "cells", {"B", {"S", rows * cols}, {"G", cell_width_}}, kOp);
-  torch::Tensor tokens;  // [B, S, D]
-  if (options_.group_words.empty()) {
-    tokens = visual_(cells.to(visual_->weight.scalar_type()));
-  } else {
-    const torch::Tensor named =
-        torch::cat({embedding_->weight, nameless_}).index_select(0, group_words_);  // [G, D]
-    tokens = cells.to(named.scalar_type()).matmul(named);
-  }
-  tokens = visual_norm_(tokens);
+  check_shape(cells, "cells", {"B", {"S", rows * cols}, {"G", cell_width()}}, kOp);
+  const torch::Tensor tokens =
+      visual_norm_(has_group_words() ? named_cells(cells, embedding_->weight)
+                                     : visual_(cells.to(visual_->weight.scalar_type())));  // [B, S, D]
   return tokens + grid_positions(rows, cols, options_.width).to(tokens.options());
 }
 
@@ -224,14 +166,14 @@ torch::Tensor CaptionDecoderImpl::logits(const torch::Tensor& x) {
                       : ops::linear(x, output_->weight, output_->bias);
 }
 
-torch::Tensor CaptionDecoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& memory) {
+ForcedWords CaptionDecoderImpl::force(const torch::Tensor& tokens, const torch::Tensor& memory) {
   check_shape(memory, "memory", {"B", "S", {"D", options_.width}}, kOp);
   check_shape(tokens, "tokens", {{"B", memory.size(0)}, "T"}, kOp);
   check_that(tokens.size(1) <= options_.max_tokens, kOp,
              fmt::format("T <= max_tokens {}", options_.max_tokens), fmt::format("T {}", tokens.size(1)));
   torch::Tensor x = embed_words(tokens, 0);  // [B, T, D]
   for (TransformerDecoderLayer& layer : layers_) x = layer(x, memory).output;
-  return logits(x);  // [B, T, V]
+  return {logits(x), {}};
 }
 
 DecoderState CaptionDecoderImpl::begin(const torch::Tensor& memory, int64_t beam) {

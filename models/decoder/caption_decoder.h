@@ -13,22 +13,15 @@
 #include <vector>
 
 #include "models/decoder/decoder_state.h"
-#include "models/decoder/word_decoder.h"
+#include "models/decoder/evidence_decoder.h"
 #include "modules/attention/transformer.h"
 
 namespace gaze::models {
 
-struct CaptionDecoderOptions {
-  int64_t vocabulary = 0;       // V
-  int64_t visual_width = 1000;  // channels of a cell: K classes, or the last stage's channels
-  bool class_evidence = true;   // cells are class logits (softmax, then a linear), not features
-  // Of class evidence only. A cell's classes, the network's and `extra` more that the decoder learns to see
-  // in their logits, are summed into groups, e.g. one a noun.
-  int64_t extra = 0;            // E
-  std::vector<int64_t> groups;  // of each of the K + E classes, 0 .. G-1; empty: each its own
-  // [G] the word that names each group, -1 for none. A cell is then the mean of the words' own embeddings, so
-  // that a word learned once can be read from any cell and said again.
-  std::vector<int64_t> group_words;
+struct CaptionDecoderOptions : ClassGroups {  // groups: of class evidence only
+  int64_t vocabulary = 0;                     // V
+  int64_t visual_width = 1000;                // channels of a cell: K classes, or the last stage's channels
+  bool class_evidence = true;                 // cells are class logits (softmax, then a linear), not features
   bool copy = false;            // cross-attention starts by passing values on; matters at creation only
   int64_t width = 256;          // D, a multiple of 4 and of `heads`
   int64_t heads = 8;            // N
@@ -43,35 +36,24 @@ nlohmann::json to_json(const CaptionDecoderOptions& options);
 // unknown key.
 CaptionDecoderOptions caption_decoder_options_from_json(const nlohmann::json& json);
 
-class CaptionDecoderImpl : public WordDecoder {
+class CaptionDecoderImpl : public EvidenceDecoder {
  public:
   // Throws ArgumentError for sizes below 1, and for a width that the heads or the positions cannot share.
   explicit CaptionDecoderImpl(const CaptionDecoderOptions& options);
 
   // visual [B, K, h, w], K = visual_width -> visual tokens [B, h*w, D], row-major cells, any h and w:
-  //   evidence: LayerNorm(P g) + grid_positions, where g [G] are the sums over groups of
-  //             softmax([z; U (z - mean z) + c]), z the cell's K logits, U and c those of extra();
-  //             P has no bias, its columns are learned (initial deviation 0.5) or, with group_words, the
-  //             embeddings of the groups' words;
+  //   evidence: LayerNorm(P g) + grid_positions, where g [G] are EvidenceDecoder's; P has no bias, its
+  //             columns are learned (initial deviation 0.5) or, with group_words, the embeddings of the
+  //             groups' words;
   //   features: LayerNorm(P x) + grid_positions, x the cell's K features.
   // Throws ArgumentError for another shape.
   torch::Tensor embed_picture(const torch::Tensor& visual);
 
-  // The learned layer U of the extra classes; null without.
-  torch::nn::Linear extra() { return extra_; }
-
-  // The two halves of embed_picture() for class evidence.
-  // logits [B, S, visual_width] -> probabilities of the groups [B, S, G], float32.
-  torch::Tensor group_probabilities(const torch::Tensor& logits) { return group_sums(with_extra(logits)); }
-  // Its two halves: logits of all classes, z ++ U (z - mean z), [B, S, visual_width + E], U's input dropped
-  // out in `dropout` of its places; and softmax over them, summed by group.
-  torch::Tensor with_extra(const torch::Tensor& logits, double dropout = 0);
-  torch::Tensor group_sums(const torch::Tensor& logits) const;
   // cells [B, h*w, G] (probabilities) or [B, h*w, visual_width] (features) -> visual tokens [B, h*w, D].
-  torch::Tensor embed_cells(const torch::Tensor& cells, int64_t rows, int64_t cols);
+  torch::Tensor embed_cells(const torch::Tensor& cells, int64_t rows, int64_t cols) override;
 
   // G, or the features' width: what embed_cells() expects.
-  int64_t cell_width() const { return cell_width_; }
+  int64_t cell_width() const { return group_count(); }
 
   VisualInput visual_input() const override {
     return options_.class_evidence ? VisualInput::class_evidence : VisualInput::features;
@@ -80,7 +62,7 @@ class CaptionDecoderImpl : public WordDecoder {
   int64_t vocabulary() const override { return options_.vocabulary; }
   int64_t max_tokens() const override { return options_.max_tokens; }
   PictureTokens look_at(const torch::Tensor& visual) override;
-  torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& memory) override;
+  ForcedWords force(const torch::Tensor& tokens, const torch::Tensor& memory) override;
 
   // memory [B, S, D]: a state with `beam` hypotheses a picture, before the first word.
   DecoderState begin(const torch::Tensor& memory, int64_t beam = 1);
@@ -99,11 +81,7 @@ class CaptionDecoderImpl : public WordDecoder {
   torch::Tensor logits(const torch::Tensor& x);
 
   CaptionDecoderOptions options_;
-  int64_t cell_width_ = 0;
-  torch::Tensor groups_;       // [visual_width + E] int64, undefined without groups
-  torch::Tensor group_words_;  // [G] int64: rows of the embedding, and behind it of `nameless_`
-  torch::Tensor nameless_;     // what groups without a word look like
-  torch::nn::Linear extra_{nullptr}, visual_{nullptr};
+  torch::nn::Linear visual_{nullptr};
   torch::nn::LayerNorm visual_norm_{nullptr};
   torch::nn::Embedding embedding_{nullptr};
   torch::nn::Dropout dropout_{nullptr};

@@ -12,10 +12,12 @@ namespace gaze::models {
 struct CaptionRecipe {
   // the network
   std::string backbone = "efficientnet_lite0";
-  std::filesystem::path weights;              // its ImageNet weights; frozen
+  std::filesystem::path weights;              // its ImageNet weights, bare or in a model file; frozen
   std::string slots = "blocks.[12-15].attn";  // the slots that are filled: a pattern of name_pattern.h
-  std::string module = "cbam";                // what goes into them; "none" for nothing
-  int64_t size = 320;                         // the model's input, squashed to size x size
+  // what goes into them; "none" for nothing. Slots that a model file brings filled stay as they are: the
+  // third stage trains those instead, unless this is "none".
+  std::string module = "cbam";
+  int64_t size = 320;  // the model's input, squashed to size x size
 
   // the scenes
   uint64_t seed = 1;
@@ -26,8 +28,12 @@ struct CaptionRecipe {
   double rename = 0.8;     // share of uses in which a scene's classes are renamed (see caption_batch.h)
 
   // the decoder
-  int64_t width = 256, heads = 8, layers = 2, feed_forward = 1024, max_tokens = 24;
+  std::string decoder = "transformer";                 // or "lstm": with additive attention
+  int64_t width = 256, max_tokens = 24;                // width of a word
+  int64_t heads = 8, layers = 2, feed_forward = 1024;  // of "transformer"
+  int64_t hidden = 512, attention = 256;               // of "lstm"
   double dropout = 0.1;
+  double doubly_stochastic = 0.1;  // weight of doubly_stochastic_loss(), of "lstm"
 
   // first and second stage: added to the class evidence's logits, its standard deviation 0 to this: a cell's
   // own in the first, a scene's own in the second, there by cell and by patch

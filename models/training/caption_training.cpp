@@ -12,11 +12,13 @@
 #include "models/captioner/captioner.h"
 #include "models/checkpoint/state_dict.h"
 #include "models/data/scenes.h"
-#include "models/decoder/caption_decoder.h"
+#include "models/decoder/lstm_decoder.h"
 #include "models/decoder/search.h"
 #include "models/training/caption_batch.h"
 #include "models/training/cell_evidence.h"
 #include "models/training/epoch_order.h"
+#include "models/training/frozen_network.h"
+#include "models/training/scene_decoder.h"
 #include "models/training/scene_set.h"
 #include "models/training/streams.h"
 #include "modules/attention/registry.h"
@@ -30,8 +32,8 @@ constexpr double kPlainest = 0.7;
 constexpr double kNoLoss = 1e9;
 
 // A pattern without a slot is told before the first stage, not after hours, before the last.
-void check_slots(const CaptionRecipe& recipe, Backbone& network) {
-  if (recipe.module == "none" || recipe.slot_epochs == 0) return;
+void check_slots(const CaptionRecipe& recipe, Backbone& network, bool filled) {
+  if (recipe.module == "none" || recipe.slot_epochs == 0 || filled) return;
   parse_block_specs(recipe.module);
   NameList slots{"train", "slot of " + network.name(), {}, {"conv"}};
   for (const Slot& slot : network.slots()) slots.names.push_back(slot->full_name());
@@ -41,16 +43,15 @@ void check_slots(const CaptionRecipe& recipe, Backbone& network) {
 // The network whose evidence is read, frozen; LibTorch's generator starts from the recipe's seed.
 SceneReader scene_reader(const CaptionRecipe& recipe) {
   torch::manual_seed(recipe.seed);
+  const FrozenNetwork network = frozen_network(recipe.backbone, recipe.weights);
   SceneReader reader;
-  reader.backbone = make_backbone(recipe.backbone);
-  load_state_dict(*reader.backbone, read_state_dict(recipe.weights));
-  reader.backbone->eval();
-  for (auto& parameter : reader.backbone->parameters()) parameter.set_requires_grad(false);
-  reader.preprocessing = reader.backbone->preprocessing();
+  reader.backbone = network.backbone;
+  reader.preprocessing = network.preprocessing;
+  reader.filled = network.filled;
   reader.preprocessing.mode = ResizeMode::squash;
   reader.preprocessing.height = reader.preprocessing.width = recipe.size;
   reader.grid = recipe.size / reader.backbone->stride();
-  check_slots(recipe, *reader.backbone);
+  check_slots(recipe, *reader.backbone, reader.filled);
   return reader;
 }
 
@@ -94,21 +95,7 @@ class CaptionRun {
     std::vector<SceneRecord> records = train_.records;
     records.insert(records.end(), val_.records.begin(), val_.records.end());
     vocabulary_ = scene_vocabulary(records);
-    CaptionDecoderOptions options;
-    options.vocabulary = vocabulary_.size();
-    options.visual_width = backbone_->classes();
-    options.extra = noun_groups().extra;
-    options.groups = noun_groups().of_class;
-    options.tie = options.copy = true;
-    for (const Noun& noun : noun_groups().nouns) options.group_words.push_back(vocabulary_.id(noun.singular));
-    options.group_words.push_back(-1);  // the ground
-    options.width = recipe_.width;
-    options.heads = recipe_.heads;
-    options.layers = recipe_.layers;
-    options.feed_forward = recipe_.feed_forward;
-    options.max_tokens = recipe_.max_tokens;
-    options.dropout = recipe_.dropout;
-    decoder_ = CaptionDecoder(options);
+    decoder_ = scene_decoder(recipe_, vocabulary_, backbone_->classes());
   }
 
   // Captions of these scenes as this step words and renames them.
@@ -128,14 +115,19 @@ class CaptionRun {
     return token_rows(captions, vocabulary_, recipe_.max_tokens);
   }
 
-  // cells [B, S, G] -> mean cross-entropy of the words.
+  // cells [B, S, G] -> mean cross-entropy of the words; in training, of decoders that look once a word, with
+  // the doubly stochastic term.
   torch::Tensor caption_loss(const torch::Tensor& cells, const TokenRows& rows) {
-    const torch::Tensor logits = decoder_->forward(rows.inputs, decoder_->embed_cells(cells, grid_, grid_));
-    return torch::nn::functional::cross_entropy(
-        logits.flatten(0, 1), rows.targets.flatten(),
-        torch::nn::functional::CrossEntropyFuncOptions()
-            .ignore_index(TokenRows::kIgnored)
-            .label_smoothing(decoder_->is_training() ? recipe_.label_smoothing : 0));
+    const ForcedWords said = decoder_->force(rows.inputs, decoder_->embed_cells(cells, grid_, grid_));
+    const bool training = decoder_->is_training();
+    const torch::Tensor loss =
+        torch::nn::functional::cross_entropy(said.logits.flatten(0, 1), rows.targets.flatten(),
+                                             torch::nn::functional::CrossEntropyFuncOptions()
+                                                 .ignore_index(TokenRows::kIgnored)
+                                                 .label_smoothing(training ? recipe_.label_smoothing : 0));
+    if (!training || !said.weights.defined() || recipe_.doubly_stochastic == 0) return loss;
+    const torch::Tensor lengths = rows.targets.ne(TokenRows::kIgnored).sum(1);
+    return loss + recipe_.doubly_stochastic * doubly_stochastic_loss(said.weights, lengths);
   }
 
   // The extra classes: cells of known owners, three of an object to one of the ground; the loss is -log of
@@ -160,7 +152,7 @@ class CaptionRun {
     torch::optim::AdamW optimizer(
         decoder_->extra()->parameters(),
         torch::optim::AdamWOptions(recipe_.noun_lr).weight_decay(recipe_.weight_decay));
-    loop({"nouns", 0, recipe_.noun_steps, 0, {{"decoder.", decoder_.ptr()}}}, optimizer,
+    loop({"nouns", 0, recipe_.noun_steps, 0, {{"decoder.", decoder_}}}, optimizer,
          [&](int64_t, Random& draw) {
            std::vector<int64_t> batch_scenes, batch_cells, owners;
            for (int64_t b = 0; b < recipe_.noun_batch; ++b) {
@@ -186,7 +178,7 @@ class CaptionRun {
     torch::optim::AdamW optimizer(parameters,
                                   torch::optim::AdamWOptions(recipe_.lr).weight_decay(recipe_.weight_decay));
     const int64_t steps = recipe_.scenes / recipe_.batch;  // an epoch
-    loop({"decoder", 1, recipe_.epochs * steps, steps, {{"decoder.", decoder_.ptr()}}}, optimizer,
+    loop({"decoder", 1, recipe_.epochs * steps, steps, {{"decoder.", decoder_}}}, optimizer,
          [&](int64_t step, Random& random) {
            const std::vector<int64_t> indices = order_.batch_of(step, recipe_.scenes, recipe_.batch, 1);
            std::vector<Renaming> renamings;
@@ -217,12 +209,12 @@ class CaptionRun {
   }
 
   void slot_stage(bool resumed) {
-    insert(*backbone_, recipe_.slots, recipe_.module);
+    if (!reader_.filled) insert(*backbone_, recipe_.slots, recipe_.module);
     slots_filled_ = true;
     backbone_->eval();
     for (auto& parameter : decoder_->parameters()) parameter.set_requires_grad(true);
     std::vector<torch::Tensor> parameters;
-    NamedModules modules = {{"decoder.", decoder_.ptr()}};
+    NamedModules modules = {{"decoder.", decoder_}};
     for (Slot& slot : backbone_->slots()) {
       if (slot->empty()) continue;
       slot->train();
@@ -240,7 +232,7 @@ class CaptionRun {
     torch::optim::AdamW optimizer(std::vector<torch::optim::OptimizerParamGroup>{
         {parameters, settings(recipe_.slot_lr)}, {decoder_->parameters(), settings(0.1 * recipe_.slot_lr)}});
     // From here on the model has its slots: the best is looked for among those that do.
-    if (!resumed) {
+    if (!resumed && !reader_.filled) {
       best_nouns_ = -1;
       best_loss_ = kNoLoss;
     }
@@ -334,7 +326,7 @@ class CaptionRun {
   TrainingLoop loop_;
   EpochOrder order_;
   Vocabulary vocabulary_;
-  CaptionDecoder decoder_{nullptr};
+  std::shared_ptr<EvidenceDecoder> decoder_;
   SceneSet train_, val_;
   double best_nouns_ = -1, best_loss_ = kNoLoss;
   bool slots_filled_ = false;  // the slots are filled

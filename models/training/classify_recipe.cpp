@@ -4,40 +4,28 @@
 
 #include <nlohmann/json.hpp>
 
-#include "modules/core/check.h"
+#include "models/training/recipe_checks.h"
 
 namespace gaze::models {
 namespace {
 
 constexpr const char* kOp = "train classify";
 
-void check_range(const char* name, double value, double low, double high) {
-  check_that(value >= low && value <= high, kOp, fmt::format("{} {} to {}", name, low, high),
-             fmt::format("{} {}", name, value));
-}
-
-void check_name(const char* what, const std::string& name, const std::vector<std::string>& known) {
-  for (const std::string& candidate : known) {
-    if (candidate == name) return;
-  }
-  fail_unknown(kOp, what, name, known);
-}
-
 }  // namespace
 
 void check(const ClassifyRecipe& recipe) {
   for (const std::string& text : recipe.insert) insertion_from_text(text);
-  check_name("init", recipe.init, {"identity", "paper"});
-  check_name("norms", recipe.norms, {"frozen", "trained"});
-  check_name("optimizer", recipe.optimizer, {"adamw", "sgd"});
+  detail::check_name(kOp, "init", recipe.init, {"identity", "paper"});
+  detail::check_name(kOp, "norms", recipe.norms, {"frozen", "trained"});
+  detail::check_name(kOp, "optimizer", recipe.optimizer, {"adamw", "sgd"});
   check_that(recipe.size == 0 || recipe.size >= 32, kOp, "size 0 or at least 32",
              fmt::format("size {}", recipe.size));
-  check_range("smallest_crop", recipe.smallest_crop, 0.01, 1);
-  check_range("flip", recipe.flip, 0, 1);
-  check_range("mixup", recipe.mixup, 0, 1);
-  check_range("label_smoothing", recipe.label_smoothing, 0, 0.5);
-  check_range("momentum", recipe.momentum, 0, 0.999);
-  check_range("ema", recipe.ema, 0, 0.99999);
+  detail::check_range(kOp, "smallest_crop", recipe.smallest_crop, 0.01, 1);
+  detail::check_range(kOp, "flip", recipe.flip, 0, 1);
+  detail::check_range(kOp, "mixup", recipe.mixup, 0, 1);
+  detail::check_range(kOp, "label_smoothing", recipe.label_smoothing, 0, 0.5);
+  detail::check_range(kOp, "momentum", recipe.momentum, 0, 0.999);
+  detail::check_range(kOp, "ema", recipe.ema, 0, 0.99999);
   check_that(recipe.batch >= 1, kOp, "batch >= 1", fmt::format("batch {}", recipe.batch));
   check_that(recipe.lr > 0 && recipe.network_lr >= 0, kOp, "lr > 0 and network_lr >= 0",
              fmt::format("lr {}, network_lr {}", recipe.lr, recipe.network_lr));

@@ -12,16 +12,6 @@
 namespace gaze::models {
 namespace {
 
-Image shrunk(Image image, int64_t short_side) {
-  const int64_t shorter = std::min(image.width, image.height);
-  if (shorter <= short_side) return image;
-  const double scale = static_cast<double>(short_side) / static_cast<double>(shorter);
-  const auto scaled = [&](int64_t side) {
-    return std::max(short_side, static_cast<int64_t>(std::llround(static_cast<double>(side) * scale)));
-  };
-  return resize(image, scaled(image.width), scaled(image.height), Filter::bilinear);
-}
-
 struct Box {
   int64_t left = 0, top = 0, width = 0, height = 0;
 };
@@ -49,6 +39,16 @@ Box draw_box(const Image& image, double smallest, Random& random) {
 }
 
 }  // namespace
+
+Image shrunk(Image image, int64_t short_side) {
+  const int64_t shorter = std::min(image.width, image.height);
+  if (shorter <= short_side) return image;
+  const double scale = static_cast<double>(short_side) / static_cast<double>(shorter);
+  const auto scaled = [&](int64_t side) {
+    return std::max(short_side, static_cast<int64_t>(std::llround(static_cast<double>(side) * scale)));
+  };
+  return resize(image, scaled(image.width), scaled(image.height), Filter::bilinear);
+}
 
 PictureStore::PictureStore(std::vector<LabelledPicture> pictures, int64_t short_side, int64_t budget,
                            const ImageOptions& image)

@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "models/data/image_folder.h"
-#include "modules/core/random.h"
 #include "models/image/image.h"
 #include "models/image/preprocess.h"
+#include "modules/core/random.h"
 
 namespace gaze::models {
+
+// The picture smaller, its short side `short_side`, where it is above that.
+Image shrunk(Image image, int64_t short_side);
 
 // Pictures read when they are first asked for, made smaller where their short side is above `short_side`, and
 // kept as long as all of them take at most `budget` bytes; the others are read again each time, and come out

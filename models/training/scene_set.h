@@ -27,6 +27,7 @@ struct SceneReader {
   std::shared_ptr<Backbone> backbone;
   Preprocessing preprocessing;
   int64_t grid = 0;
+  bool filled = false;  // its weights brought blocks in its slots
 };
 
 // Composes scenes 0 .. count - 1 of the recipe once for their records and evidence, kept as

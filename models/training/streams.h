@@ -13,6 +13,7 @@ enum TrainingStream : uint64_t {
   kCells = 104,       // which cells of the bare ground are learned
   kPicture = 106,     // crop and flip of a picture
   kValidation = 107,  // which pairs are kept to validate on
+  kPool = 109,        // what a numbered picture of the crops' pool is
 };
 
 }  // namespace gaze::models

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "models/backbone/backbone.h"
+#include "models/checkpoint/model_file.h"
 #include "models/checkpoint/safetensors.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -87,6 +89,24 @@ TEST_F(TrainCaption, killed_and_resumed_ends_with_the_same_bits) {
       EXPECT_TRUE(torch::equal(tensor, got.at(name))) << file << " " << name;
   }
   EXPECT_FALSE(fs::exists(folder_.path() / "killed" / "evidence.train"));
+}
+
+TEST_F(TrainCaption, an_lstm_learns_too) {
+  std::vector<std::string> lstm = command("lstm");
+  lstm.insert(lstm.end(), {"--decoder", "lstm", "--hidden", "24", "--attention", "16", "--epochs", "1"});
+  const test::ProgramResult trained = run_program(lstm);
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  const fs::path model = folder_.path() / "lstm" / "model.safetensors";
+  const nlohmann::json decoder = models::read_model_file(model).description["decoder"];
+  EXPECT_EQ(decoder["kind"], "lstm");
+  EXPECT_EQ(decoder["hidden"], 24);
+  EXPECT_EQ(decoder["embedding"], 32);
+  const test::ProgramResult said =
+      run_program({GAZE_PROGRAM, "caption", GAZE_SOURCE_DIR "/tests/photos/penguin.jpg", "--model",
+                   model.string(), "--json", "--max-words", "5"});
+  ASSERT_EQ(said.status, 0) << said.err;
+  for (const auto& word : nlohmann::json::parse(said.out)["captions"][0]["words"])
+    EXPECT_EQ(word["map"]["cols"], 2);
 }
 
 TEST_F(TrainCaption, another_recipe_does_not_go_on_from_this_state) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoder/search.h"
+#include "modules/attention/positions.h"
 #include "modules/core/error.h"
 #include "tests/support/near.h"
 #include "tests/support/throws_with.h"
@@ -27,6 +28,19 @@ LstmDecoderOptions small(bool tanh = true) {
   return options;
 }
 
+// Cells are words, and words are chosen by what they see.
+LstmDecoderOptions of_words() {
+  LstmDecoderOptions options = small();
+  options.grid = 0;
+  options.embedding = 8;
+  options.class_evidence = true;
+  options.extra = 1;
+  options.groups = {0, 1, 1, 2, 0, 2, 1};
+  options.group_words = {7, -1, 5};
+  options.deep_output = options.tie = true;
+  return options;
+}
+
 LstmDecoder make(const LstmDecoderOptions& options, uint64_t seed = 3) {
   torch::manual_seed(seed);
   LstmDecoder decoder(options);
@@ -41,7 +55,10 @@ using Vector = std::vector<double>;
 // One picture, one caption, by the formulas of Xu et al. (2015), a number at a time.
 class Loops {
  public:
-  Loops(LstmDecoder& decoder, const torch::Tensor& cells) : tanh_(decoder->options().tanh_scores) {
+  Loops(LstmDecoder& decoder, const torch::Tensor& cells)
+      : tanh_(decoder->options().tanh_scores),
+        deep_(decoder->options().deep_output),
+        tie_(decoder->options().tie) {
     for (const auto& item : decoder->named_parameters())
       parameters_[item.key()] = item.value().to(torch::kDouble);
     for (int64_t s = 0; s < cells.size(0); ++s) cells_.push_back(vector_of(cells[s]));
@@ -72,11 +89,14 @@ class Loops {
     }
     for (double& weight : weights) weight /= sum;
     Vector input = vector_of(parameters_.at("embedding.weight")[word]);
+    seen_ = input;
     const Vector gate = linear("gate", h_);
     for (size_t c = 0; c < gate.size(); ++c) {
       double z = 0;
       for (size_t s = 0; s < cells_.size(); ++s) z += weights[s] * cells_[s][c];
-      input.push_back(z / (1 + std::exp(-gate[c])));
+      context_.resize(gate.size());
+      context_[c] = z / (1 + std::exp(-gate[c]));
+      input.push_back(context_[c]);
     }
     const Vector from_input = linear("cell", input, "weight_ih", "bias_ih");
     const Vector from_state = linear("cell", h_, "weight_hh", "bias_hh");
@@ -89,7 +109,23 @@ class Loops {
     }
     return weights;
   }
-  Vector logits() const { return linear("output", h_); }
+  Vector logits() const {
+    if (!deep_) return linear("output", h_);
+    Vector x = linear("state_out", h_);
+    const torch::Tensor& from_context = parameters_.at("context_out.weight");
+    for (size_t e = 0; e < x.size(); ++e) {
+      x[e] += seen_[e];
+      for (size_t c = 0; c < context_.size(); ++c)
+        x[e] += from_context[static_cast<int64_t>(e)][static_cast<int64_t>(c)].item<double>() * context_[c];
+    }
+    if (!tie_) return linear("output", x);
+    Vector y = vector_of(parameters_.at("output_bias"));
+    for (size_t v = 0; v < y.size(); ++v) {
+      const Vector word = vector_of(parameters_.at("embedding.weight")[static_cast<int64_t>(v)]);
+      for (size_t e = 0; e < x.size(); ++e) y[v] += word[e] * x[e];
+    }
+    return y;
+  }
 
  private:
   static Vector vector_of(const torch::Tensor& tensor) {
@@ -107,16 +143,18 @@ class Loops {
     return y;
   }
 
-  bool tanh_;
+  bool tanh_, deep_, tie_;
   std::map<std::string, torch::Tensor> parameters_;
   std::vector<Vector> cells_;
-  Vector h_, c_;
+  Vector h_, c_, seen_, context_;  // seen: the word before
 };
 
 TEST(LstmDecoder, is_the_formula_of_the_paper) {
-  for (const bool tanh : {true, false}) {
-    LstmDecoder decoder = make(small(tanh));
-    const torch::Tensor memory = torch::randn({2, 4, 6});
+  LstmDecoderOptions deep = small(), tied = of_words();
+  deep.deep_output = true;
+  for (const LstmDecoderOptions& options : {small(true), small(false), deep, tied}) {
+    LstmDecoder decoder = make(options);
+    const torch::Tensor memory = torch::randn({2, 4, options.group_words.empty() ? 6 : 8});
     const torch::Tensor tokens = torch::tensor({{1, 4, 5}, {1, 8, 0}});
     const torch::NoGradGuard no_grad;
     const ForcedWords found = decoder->force(tokens, memory);
@@ -150,11 +188,40 @@ TEST(LstmDecoder, pools_the_network_s_grid) {
   EXPECT_LT((evidence.sum(2) - 1).abs().max().item<double>(), 1e-5);
 }
 
+// The first group's classes are 0 and 4, the second's 1, 2 and the extra one, the third's 3 and 5.
+TEST(LstmDecoder, cells_of_named_groups_are_their_words) {
+  LstmDecoder decoder = make(of_words());
+  const torch::NoGradGuard no_grad;
+  auto parameters = decoder->named_parameters();
+  parameters["visual_norm.weight"].fill_(1);
+  parameters["visual_norm.bias"].zero_();
+  const torch::Tensor visual = torch::randn({1, 6, 1, 2});
+  const PictureTokens found = decoder->look_at(visual);
+  EXPECT_EQ(found.cols, 2);
+  for (int64_t s = 0; s < 2; ++s) {
+    const torch::Tensor z = visual[0].select(2, s).squeeze(1);  // [6]
+    const torch::Tensor extra = parameters["extra.weight"].mv(z - z.mean()) + parameters["extra.bias"];
+    const torch::Tensor p = torch::cat({z, extra}).softmax(0);
+    const torch::Tensor word = (p[0] + p[4]) * parameters["embedding.weight"][7] +
+                               (p[1] + p[2] + p[6]) * parameters["nameless"][0] +
+                               (p[3] + p[5]) * parameters["embedding.weight"][5];
+    const torch::Tensor expected =
+        (word - word.mean()) / (word.var(false) + 1e-5).sqrt() + grid_positions(1, 2, 8)[s];
+    test::expect_near(found.memory[0][s], expected.to(torch::kDouble), 1e-5, "cell");
+  }
+}
+
+TEST(LstmDecoder, a_copying_start_passes_the_context_on) {
+  LstmDecoderOptions options = of_words();
+  options.copy = true;
+  EXPECT_TRUE(LstmDecoder(options)->named_parameters()["context_out.weight"].equal(torch::eye(8)));
+}
+
 TEST(LstmDecoder, steps_give_what_forward_gives) {
-  for (const bool tanh : {true, false}) {
-    LstmDecoder decoder = make(small(tanh));
+  for (const LstmDecoderOptions& options : {small(true), small(false), of_words()}) {
+    LstmDecoder decoder = make(options);
     const torch::NoGradGuard no_grad;
-    const torch::Tensor memory = torch::randn({2, 5, 6});
+    const torch::Tensor memory = torch::randn({2, 5, options.group_words.empty() ? 6 : 8});
     const torch::Tensor tokens = torch::randint(0, 9, {4, 6}, torch::kLong);  // 2 hypotheses a picture
     const ForcedWords forced = decoder->force(tokens, memory.repeat_interleave(2, 0));
     const auto steps = decoder->start(memory, 2);
@@ -190,14 +257,20 @@ TEST(LstmDecoder, reorder_moves_words_and_pictures) {
 }
 
 TEST(LstmDecoder, every_parameter_learns) {
-  LstmDecoder decoder = make(small());
-  decoder->train();
-  const torch::Tensor tokens = torch::randint(0, 9, {2, 4}, torch::kLong);
-  const ForcedWords forced = decoder->force(tokens, torch::randn({2, 5, 6}));
-  (forced.logits.square().mean() + doubly_stochastic_loss(forced.weights, torch::tensor({3, 4}))).backward();
-  for (const auto& item : decoder->named_parameters()) {
-    if (item.key() == "score.bias") continue;  // moves all scores alike
-    EXPECT_GT(item.value().grad().abs().max().item<double>(), 0) << item.key();
+  LstmDecoderOptions plain = small();
+  plain.grid = 0;
+  for (const LstmDecoderOptions& options : {plain, of_words()}) {
+    LstmDecoder decoder = make(options);
+    decoder->train();
+    const torch::Tensor tokens = torch::randint(0, 9, {2, 4}, torch::kLong);
+    const ForcedWords forced = decoder->force(tokens, decoder->look_at(torch::randn({2, 6, 1, 5})).memory);
+    (forced.logits.square().mean() + doubly_stochastic_loss(forced.weights, torch::tensor({3, 4})))
+        .backward();
+    for (const auto& item : decoder->named_parameters()) {
+      if (item.key() == "score.bias") continue;  // moves all scores alike
+      ASSERT_TRUE(item.value().grad().defined()) << item.key();
+      EXPECT_GT(item.value().grad().abs().max().item<double>(), 0) << item.key();
+    }
   }
 }
 
@@ -211,7 +284,7 @@ TEST(LstmDecoder, a_beam_is_never_worse_than_greedy) {
   const auto greedy = search(*decoder, memory, options);
   options.beam = 4;
   const auto beam = search(*decoder, memory, options);
-  for (size_t b = 0; b < 4; ++b) EXPECT_GE(beam[b][0].score + 1e-9, greedy[b][0].score);
+  for (size_t b = 0; b < 4; ++b) EXPECT_GE(beam[b][0].score + 1e-6, greedy[b][0].score);
 }
 
 TEST(DoublyStochasticLoss, is_the_mean_over_pictures_and_cells) {
@@ -227,6 +300,8 @@ TEST(DoublyStochasticLoss, is_the_mean_over_pictures_and_cells) {
 TEST(LstmDecoderOptions, survive_json_and_name_what_is_wrong) {
   const nlohmann::json json = to_json(small(false));
   EXPECT_EQ(to_json(lstm_decoder_options_from_json(json)), json);
+  const nlohmann::json words = to_json(of_words());
+  EXPECT_EQ(to_json(lstm_decoder_options_from_json(words)), words);
   const auto read = [](const char* text) {
     return lstm_decoder_options_from_json(nlohmann::json::parse(text));
   };
@@ -240,12 +315,23 @@ TEST(LstmDecoderOptions, survive_json_and_name_what_is_wrong) {
                      "[lstm_decoder] expected tanh_start true or false; got 1");
   EXPECT_THROWS_WITH(read(R"({"vocabulary": 9, "dropout": 1})"), ArgumentError,
                      "[lstm_decoder] expected dropout in [0, 1); got dropout 1");
+  EXPECT_THROWS_WITH(read(R"({"vocabulary": 9, "tie": true})"), ArgumentError,
+                     "[lstm_decoder] expected tie with deep_output; got tie alone");
+  EXPECT_THROWS_WITH(read(R"({"vocabulary": 9, "deep_output": true, "copy": true})"), ArgumentError,
+                     "[lstm_decoder] expected copy with deep_output and group_words; got copy alone");
+  EXPECT_THROWS_WITH(
+      read(R"({"vocabulary": 9, "visual_width": 2, "class_evidence": true, "groups": [0]})"), ArgumentError,
+      "[lstm_decoder] expected a group for each class of the evidence and each extra one; got 1 groups");
+  EXPECT_THROWS_WITH(
+      read(
+          R"({"vocabulary": 9, "visual_width": 2, "class_evidence": true, "group_words": [0, 1], "embedding": 6})"),
+      ArgumentError, "[lstm_decoder] expected embedding a multiple of 4 with group_words; got embedding 6");
 }
 
 TEST(LstmDecoder, errors_state_shapes) {
   LstmDecoder decoder = make(small());
   EXPECT_THROWS_WITH(decoder->look_at(torch::zeros({1, 5, 2, 2})), ArgumentError,
-                     "[lstm_decoder] expected visual [B, C=6, H, W]; got visual [1, 5, 2, 2]");
+                     "[lstm_decoder] expected visual [B, K=6, H, W]; got visual [1, 5, 2, 2]");
   EXPECT_THROWS_WITH(decoder->force(torch::zeros({2, 3}, torch::kLong), torch::zeros({1, 4, 6})),
                      ArgumentError, "[lstm_decoder] expected tokens [B=1, T]; got tokens [2, 3]");
   EXPECT_THROWS_WITH(decoder->force(torch::zeros({1, 7}, torch::kLong), torch::zeros({1, 4, 6})),

@@ -58,13 +58,12 @@ CaptionFile::CaptionFile(CaptionFileOptions options)
     const uintmax_t whole = read_entries();
     const uintmax_t size = fs::file_size(options_.path);
     if (whole == 0 && size > 0) check_start();
+    const bool captioned =
+        std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.failed; });
+    // First, so that a run that is refused leaves the file as it is.
+    if (captioned) check_manifest();
     if (whole < size && ::ftruncate(file_, static_cast<off_t>(whole)) != 0) fail(errno);
-    const auto captioned = [](const Entry& entry) { return !entry.failed; };
-    if (std::any_of(entries_.begin(), entries_.end(), captioned)) {
-      check_manifest();
-    } else {
-      write_manifest();
-    }
+    if (!captioned) write_manifest();
     if (whole == 0) append(caption_header(options_.format));
   } catch (...) {
     ::close(file_);

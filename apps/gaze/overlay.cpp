@@ -1,5 +1,6 @@
 // gaze overlay: draws where every word of a caption looked, on the pictures themselves.
 #include <fmt/format.h>
+#include <torch/torch.h>
 
 #include <cmath>
 #include <iostream>
@@ -13,6 +14,8 @@
 #include "apps/gaze/picture_list.h"
 #include "apps/gaze/search_options.h"
 #include "models/captioner/captioner.h"
+#include "models/explain/activation_maps.h"
+#include "models/explain/caption_maps.h"
 #include "models/image/image.h"
 #include "models/overlay/output_names.h"
 #include "models/overlay/sha256.h"
@@ -28,6 +31,10 @@ struct OverlayCommand {
   fs::path out;
   NetworkSource source;
   std::vector<std::string> maps = {"cross"};
+  models::CaptionMapsOptions explain;  // layer and steps; the methods are among `maps`
+  bool list_layers = false;
+  std::vector<std::string> formats = {"png", "npy"};
+  std::vector<double> contours;  // in percent
   SearchFlags search;
   models::ImageOptions image;
   OverlayStyle style;
@@ -36,12 +43,12 @@ struct OverlayCommand {
   CommonOptions common;
 };
 
-bool wants(const OverlayCommand& command, const std::string& maps) {
-  return std::find(command.maps.begin(), command.maps.end(), maps) != command.maps.end();
+bool wants(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void print(const OverlayCommand& command, const std::string& picture, const fs::path& folder,
-           const models::Caption& caption) {
+void print(const OverlayCommand& command, const OverlayRun& run, const std::string& picture,
+           const fs::path& folder, const models::Caption& caption) {
   if (command.json) {
     const nlohmann::json line = {{"image", picture},
                                  {"folder", folder.string()},
@@ -49,8 +56,10 @@ void print(const OverlayCommand& command, const std::string& picture, const fs::
                                  {"log_probability", caption.log_probability}};
     std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
   } else {
-    std::cout << fmt::format("{}: {}  -> {}", picture, caption.text, (folder / "strip.png").string())
-              << std::endl;
+    const char* shown = run.report                  ? "report.html"
+                        : run.drawings && run.words ? "strip.png"
+                                                    : "manifest.json";
+    std::cout << fmt::format("{}: {}  -> {}", picture, caption.text, (folder / shown).string()) << std::endl;
   }
 }
 
@@ -69,19 +78,61 @@ OverlayRun describe(const OverlayCommand& command, const fs::path& model_file) {
   run.style = command.style;
   run.style.draw.colormap = models::colormap_named(command.colormap);
   run.style.legend = !command.no_legend;
-  run.words = wants(command, "cross");
-  run.gates = wants(command, "cbam");
+  for (const double percent : command.contours) run.style.draw.contours.push_back(percent / 100);
+  run.words = wants(command.maps, "cross");
+  run.gates = wants(command.maps, "cbam");
+  run.drawings = wants(command.formats, "png");
+  run.raw = wants(command.formats, "npy");
+  run.report = wants(command.formats, "html");
   run.options = to_json(command.search);
   run.options["maps"] = command.maps;
+  run.options["layer"] = command.explain.layer;
+  run.options["steps"] = command.explain.steps;
   run.options["backbone"] = command.source.backbone;
   run.options["weights"] = command.source.weights.string();
   return run;
+}
+
+// A line a layer that --layer takes, in the order the data takes: its name and its shape for the model's
+// input.
+int list_layers(const OverlayCommand& command) {
+  models::Captioner captioner = load_captioner(command.source);
+  const models::Preprocessing& input = captioner.preprocessing();
+  for (const TappedPlace& place :
+       models::layers_of(captioner.backbone(), torch::zeros({1, 3, input.height, input.width}))) {
+    std::cout << fmt::format("{:<12} {} x {} x {}\n", place.name, place.shape[1], place.shape[2],
+                             place.shape[3]);
+  }
+  return kOk;
+}
+
+ExplainedPicture explain(const OverlayCommand& command, models::Captioner& captioner,
+                         const models::Image& picture, const models::SearchOptions& search, bool gates) {
+  const std::vector<models::PreparedImage> prepared = {
+      models::preprocess(picture, captioner.preprocessing())};
+  ExplainedPicture found;
+  found.result = std::move(
+      command.search.text ? captioner.score_prepared(prepared, *command.search.text, search, gates).front()
+                          : captioner.caption_prepared(prepared, search, gates).front());
+  for (const models::Caption& caption : found.result.captions) {
+    found.maps.emplace_back();
+    for (const std::string& method : models::caption_map_methods()) {
+      if (!wants(command.maps, method)) continue;
+      models::CaptionMapsOptions options = command.explain;
+      options.method = method;
+      found.maps.back().push_back(models::caption_maps(captioner, prepared.front().input, caption, options));
+    }
+  }
+  return found;
 }
 
 int overlay(const OverlayCommand& command) {
   check_own(command.source);
   check(command.search);
   apply(command.common);
+  if (command.list_layers) return list_layers(command);
+  if (command.paths.empty()) throw UsageError("give pictures, or folders of them");
+  if (command.out.empty()) throw UsageError("--out: give the folder to write to");
   const std::vector<fs::path> pictures = some_pictures(command.paths);
   models::Captioner captioner = load_captioner(command.source);
   const models::SearchOptions search = resolve(command.search, captioner, command.common.seed);
@@ -92,22 +143,20 @@ int overlay(const OverlayCommand& command) {
   for (size_t i = 0; i < pictures.size(); ++i) {
     const std::string name = pictures[i].string();
     models::Image picture;
-    models::CaptionedImage result;
+    ExplainedPicture found;
     try {
       picture = models::load_image(pictures[i], command.image);
       models::SearchOptions own = search;
       own.sampling.inputs = {i};
-      result = std::move(command.search.text
-                             ? captioner.score({picture}, *command.search.text, own, run.gates).front()
-                             : captioner.caption({picture}, own, run.gates).front());
+      found = explain(command, captioner, picture, own, run.gates);
     } catch (const std::exception& error) {
       print_error(command, name, error.what());
       ++failed;
       continue;
     }
     // A file that cannot be written ends the run: the next picture's would fare no better.
-    write_overlay(command.out / folders[i], name, picture, result, run);
-    print(command, name, command.out / folders[i], result.captions.front());
+    write_overlay(command.out / folders[i], name, picture, found, run);
+    print(command, run, name, command.out / folders[i], found.result.captions.front());
   }
   if (failed == 0) return kOk;
   return failed < pictures.size() ? kSomeFailed : kFailure;
@@ -122,7 +171,9 @@ void add_choice(CLI::App& command, const std::string& flag, Value& value,
 
 void add_style_options(CLI::App& sub, OverlayCommand& command) {
   models::DrawOptions& draw = command.style.draw;
-  sub.add_option("--colormap", command.colormap, "viridis, inferno, turbo or gray")
+  sub.add_option("--colormap", command.colormap,
+                 "viridis, inferno, turbo or gray; integrated gradients are always blue (against the word) "
+                 "and red (for it)")
       ->check(CLI::IsMember(models::colormap_names()).description(""))
       ->capture_default_str();
   add_choice<models::Blend>(
@@ -137,6 +188,12 @@ void add_style_options(CLI::App& sub, OverlayCommand& command) {
       {{"lift", models::Scale::lift}, {"map", models::Scale::map}, {"fixed", models::Scale::fixed}},
       "lift: times the uniform weight, from 1 up, the same scale for all words of a caption (default); "
       "map: smallest to largest weight; fixed: 0 to 1");
+  sub.add_option("--contour", command.contours,
+                 "lines around what holds these percents of a map's mass, with commas: 50,80")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1.0, 99.0));
+  sub.add_flag("--grid", draw.grid, "the borders of the map's cells");
   sub.add_option("--opacity", draw.opacity, "largest share of colour")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -161,18 +218,37 @@ void add_overlay(CLI::App& app, Run& run) {
       "For each picture a folder OUT/<its path without extension>: strip.png (all words), word__01_a.png ... "
       "(one each, at\n"
       "the picture's own size), the raw maps as .npy, and manifest.json, written last.");
-  sub->add_option("pictures", command->paths, "pictures, or folders of them")->required();
-  sub->add_option("--out", command->out, "folder to write to; made if missing")->required();
-  sub->add_option("--maps", command->maps,
-                  "which maps, with commas: cross (the words' attention), cbam (gates of the network)")
+  sub->add_option("pictures", command->paths, "pictures, or folders of them");
+  sub->add_option("--out", command->out, "folder to write to; made if missing");
+  std::vector<std::string> maps = {"cross", "cbam"};
+  for (const std::string& method : models::caption_map_methods()) maps.push_back(method);
+  sub->add_option(
+         "--maps", command->maps,
+         "which maps, with commas: cross (the words' attention), cbam (gates of the network); by the "
+         "gradient of each word's log-probability gradcam, gradcam++, hirescam (of --layer) and ig "
+         "(integrated gradients, a pixel a cell; slow)")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"cross", "cbam"}).description(""))
+      ->check(CLI::IsMember(maps).description(""))
+      ->capture_default_str();
+  sub->add_option("--layer", command->explain.layer,
+                  "layer of gradcam, gradcam++ and hirescam; without it the network's last stage");
+  sub->add_flag("--list-layers", command->list_layers,
+                "print the layers there are with their shapes, and end");
+  sub->add_option("--steps", command->explain.steps, "points of integrated gradients' way")
+      ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   add_captioner_options(*sub, command->source);
   add_search_options(*sub, command->search);
   add_text_option(*sub, command->search);
-  sub->remove_option(sub->get_option("--best"));  // the best one is drawn
+  sub->add_option(
+         "--format", command->formats,
+         "what to write, with commas: png (drawings), npy (raw grids), html (report.html: one page with "
+         "every map, from disk); manifest.json always")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"png", "npy", "html"}).description(""))
+      ->capture_default_str();
   add_style_options(*sub, *command);
   sub->add_option("--max-pixels", command->image.max_pixels, "larger pictures are refused")
       ->check(CLI::PositiveNumber)

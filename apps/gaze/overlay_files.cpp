@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "apps/gaze/overlay_report.h"
 #include "models/overlay/manifest.h"
 #include "models/overlay/npy.h"
 #include "models/overlay/output_names.h"
@@ -50,11 +52,8 @@ std::vector<float> values_of(const at::Tensor& values) {
   return {flat.const_data_ptr<float>(), flat.const_data_ptr<float>() + flat.numel()};
 }
 
-models::Grid grid_of(const at::Tensor& map) {
-  return {map.size(0), map.size(1), values_of(map)};
-}
-
 struct Job {
+  const OverlayRun& run;
   Output& output;
   const models::Image& picture;
   const models::Geometry& geometry;
@@ -66,16 +65,18 @@ struct Job {
 void write_map(const Job& job, const std::string& name, const std::string& kind, const models::Grid& grid,
                const models::DrawOptions& draw, const models::Legend& legend) {
   const std::string file = models::map_file_name(name);
-  models::Image drawn = models::draw_map(job.picture, job.geometry, grid, draw);
-  if (job.style.legend) drawn = models::with_legend(drawn, legend);
-  models::save_image(drawn, job.output.next(file + ".png"));
-  models::write_npy(job.output.next(file + ".npy"), {grid.rows, grid.cols}, grid.values);
-  job.maps.push_back(
-      {name, kind, grid.rows, grid.cols, file + ".png", file + ".npy", models::summarise(grid)});
+  if (job.run.drawings) {
+    models::Image drawn = models::draw_map(job.picture, job.geometry, grid, draw);
+    if (job.style.legend) drawn = models::with_legend(drawn, legend);
+    models::save_image(drawn, job.output.next(file + ".png"));
+  }
+  if (job.run.raw) models::write_npy(job.output.next(file + ".npy"), {grid.rows, grid.cols}, grid.values);
+  job.maps.push_back({name, kind, grid.rows, grid.cols, job.run.drawings ? file + ".png" : "",
+                      job.run.raw ? file + ".npy" : "", models::summarise(grid)});
 }
 
 void write_words(const Job& job, const models::Caption& caption) {
-  std::vector<models::WordMap> words;
+  std::vector<models::StripWord> words;
   std::vector<models::Grid> grids;
   for (const models::CaptionWord& word : caption.words) {
     words.push_back({word.text, std::exp(word.log_probability), grid_of(word.map)});
@@ -85,8 +86,10 @@ void write_words(const Job& job, const models::Caption& caption) {
   strip.draw = job.style.draw;
   strip.draw.range = models::range_of(grids, strip.draw.scale);  // one scale for all words
   strip.tile = job.style.tile;
-  models::save_image(models::draw_strip(job.picture, job.geometry, caption.text, words, strip),
-                     job.output.next("strip.png"));
+  if (job.run.drawings) {
+    models::save_image(models::draw_strip(job.picture, job.geometry, caption.text, words, strip),
+                       job.output.next("strip.png"));
+  }
   for (size_t i = 0; i < words.size(); ++i) {
     const models::MapSummary summary = models::summarise(words[i].grid);
     models::Legend legend;
@@ -104,9 +107,9 @@ void write_words(const Job& job, const models::Caption& caption) {
 
 // A channel gate has no place on the picture: its raw numbers are kept.
 void write_channels(const Job& job, const AttentionMap& map) {
-  const std::string file = models::map_file_name(map.name) + ".npy";
+  const std::string file = job.run.raw ? models::map_file_name(map.name) + ".npy" : "";
   const models::Grid grid{1, map.values.size(1), values_of(map.values[0])};
-  models::write_npy(job.output.next(file), {grid.cols}, grid.values);
+  if (job.run.raw) models::write_npy(job.output.next(file), {grid.cols}, grid.values);
   job.maps.push_back({map.name, "channel", grid.rows, grid.cols, "", file, models::summarise(grid)});
 }
 
@@ -128,15 +131,54 @@ void write_gates(const Job& job, const std::vector<AttentionMap>& maps) {
   }
 }
 
+// The share of a map's magnitude that speaks against its word.
+double share_against(const models::Grid& grid) {
+  double against = 0, all = 0;
+  for (const float value : grid.values) {
+    against += std::max(0.0F, -value);
+    all += std::abs(value);
+  }
+  return all > 0 ? against / all : 0;
+}
+
+// What speaks for each word by one method, all words on one scale; of integrated gradients what speaks
+// against it, too. The raw grids are signed.
+void write_explanation(const Job& job, const models::CaptionMaps& explanation,
+                       const models::Caption& caption) {
+  const bool both_ways = explanation.method == "ig";
+  models::DrawOptions draw = job.style.draw;
+  draw.scale = both_ways ? models::Scale::signed_values : models::Scale::map;
+  if (both_ways) draw.colormap = models::Colormap::blue_red;
+  std::vector<models::Grid> grids;
+  for (const at::Tensor& map : explanation.words) grids.push_back(grid_of(map));
+  draw.range = models::range_of(grids, draw.scale);
+  if (!both_ways) draw.range->low = 0;
+  for (size_t i = 0; i < grids.size(); ++i) {
+    const std::string& word = caption.words[i].text;
+    models::Legend legend;
+    legend.title = word;
+    legend.detail =
+        fmt::format("{}{}{}, {:.0f} % against", explanation.method, explanation.layer.empty() ? "" : " ",
+                    explanation.layer, 100 * share_against(grids[i]));
+    legend.range = *draw.range;
+    legend.scale = draw.scale;
+    legend.colormap = draw.colormap;
+    write_map(job, models::word_map_name(static_cast<int64_t>(i) + 1, word, explanation.method),
+              explanation.method, grids[i], draw, legend);
+  }
+}
+
 nlohmann::json style_json(const OverlayStyle& style) {
   const models::DrawOptions& draw = style.draw;
-  const char* scales[] = {"lift", "map", "fixed"};
+  const char* scales[] = {"lift", "map", "fixed", "signed"};
   return {{"colormap", models::name_of(draw.colormap)},
           {"blend", draw.blend == models::Blend::weight ? "weight" : "constant"},
           {"upsample", draw.upsample == models::Upsample::bilinear ? "bilinear" : "cells"},
           {"scale", scales[static_cast<size_t>(draw.scale)]},
           {"opacity", draw.opacity},
           {"gamma", draw.gamma},
+          {"contours", draw.contours},
+          {"grid", draw.grid},
           {"tile", style.tile},
           {"legend", style.legend}};
 }
@@ -153,14 +195,24 @@ nlohmann::json caption_json(const models::Caption& caption) {
 
 }  // namespace
 
+models::Grid grid_of(const at::Tensor& map) {
+  return {map.size(0), map.size(1), values_of(map)};
+}
+
 void write_overlay(const fs::path& folder, const std::string& picture_file, const models::Image& picture,
-                   const models::CaptionedImage& result, const OverlayRun& run) {
+                   const ExplainedPicture& explained, const OverlayRun& run) {
   Output output(folder);
   models::Manifest manifest;
-  const Job job{output, picture, result.geometry, run.style, manifest.maps};
+  const models::CaptionedImage& result = explained.result;
+  const Job job{run, output, picture, result.geometry, run.style, manifest.maps};
   const models::Caption& caption = result.captions.front();
   if (run.words) write_words(job, caption);
+  for (const models::CaptionMaps& explanation : explained.maps.front())
+    write_explanation(job, explanation, caption);
   if (run.gates) write_gates(job, result.maps);
+  if (run.report) {
+    write_atomically(output.next("report.html"), overlay_report(picture_file, picture, explained, run));
+  }
 
   manifest.version = GAZE_VERSION;
   manifest.model_file = run.model_file;

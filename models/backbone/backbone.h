@@ -35,7 +35,8 @@ BackboneOptions backbone_options_from_json(const nlohmann::json& json);
 
 class Backbone : public torch::nn::Module {
  public:
-  // x [B, 3, H, W] normalised RGB -> the stages' outputs in order, the last one ready for the head.
+  // x [B, 3, H, W] normalised RGB -> the stages' outputs in order, the last one ready for the head. On the
+  // way an ActivationTap sees "stem", each block ("layer1.0") and each stage ("layer1").
   // Throws ArgumentError for another shape of x.
   virtual std::vector<StageFeature> stages(const torch::Tensor& x) = 0;
 
@@ -52,9 +53,10 @@ class Backbone : public torch::nn::Module {
   torch::Tensor class_evidence(const torch::Tensor& x);
 
   virtual const BackboneOptions& options() const = 0;
-  virtual int64_t channels() const = 0;  // of the last stage
-  virtual int64_t stride() const = 0;    // of the last stage
-  virtual std::string name() const = 0;  // "resnet50", "efficientnet_lite0"
+  virtual int64_t channels() const = 0;        // of the last stage
+  virtual int64_t stride() const = 0;          // of the last stage
+  virtual std::string last_stage() const = 0;  // "layer4"
+  virtual std::string name() const = 0;        // "resnet50", "efficientnet_lite0"
   virtual Preprocessing preprocessing() const = 0;
   int64_t classes() const { return options().classes; }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "modules/attention/stage_memory.h"
+#include "modules/core/activation_tap.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -59,7 +60,8 @@ torch::Tensor activate(torch::Tensor x) {
 }  // namespace
 
 InvertedResidualImpl::InvertedResidualImpl(const InvertedResidualOptions& options)
-    : has_shortcut_(options.stride == 1 && options.in_channels == options.out_channels) {
+    : place_(options.name),
+      has_shortcut_(options.stride == 1 && options.in_channels == options.out_channels) {
   const int64_t width = options.in_channels * options.expand;
   if (options.expand != 1) {
     expand_conv_ = register_module("_expand_conv", conv(options.in_channels, width, 1));
@@ -138,17 +140,18 @@ std::vector<StageFeature> EfficientNetLite::stages(const torch::Tensor& x) {
   StageMemory memory;
   std::vector<StageFeature> features;
   torch::Tensor y = x.contiguous(at::MemoryFormat::ChannelsLast);  // depthwise convolutions are faster so
-  y = activate(bn0_(conv_same(conv_stem_, y)));                    // [B, 32, H/2, W/2]
+  y = ActivationTap::pass("stem", activate(bn0_(conv_same(conv_stem_, y))));  // [B, 32, H/2, W/2]
   for (size_t b = 0; b < blocks_.size(); ++b) {
-    y = blocks_[b](y);
+    y = ActivationTap::pass(blocks_[b]->place(), blocks_[b](y));
     const size_t stage = features.size();
     if (stage >= ends_.size() || b + 1 != ends_[stage]) continue;
-    y = between_[stage](y);
-    features.push_back({fmt::format("stage{}", stage + 1), y});
+    const std::string name = fmt::format("stage{}", stage + 1);
+    y = ActivationTap::pass(name, between_[stage](y));
+    features.push_back({name, y});
     memory.put(features.back().name, y);
   }
-  y = activate(bn1_(conv_same(conv_head_, y)));  // [B, 1280, H/32, W/32]
-  features.push_back({fmt::format("stage{}", features.size() + 1), y});
+  y = ActivationTap::pass(last_stage(), activate(bn1_(conv_same(conv_head_, y))));  // [B, 1280, H/32, W/32]
+  features.push_back({last_stage(), y});
   return features;
 }
 

@@ -35,9 +35,11 @@ class InvertedResidualImpl : public torch::nn::Module {
 
   torch::Tensor forward(const torch::Tensor& x);
 
-  std::vector<Slot> slots() const;  // in the order the data takes
+  const std::string& place() const { return place_; }  // "blocks.3"
+  std::vector<Slot> slots() const;                     // in the order the data takes
 
  private:
+  std::string place_;
   bool has_shortcut_;
   torch::nn::Conv2d expand_conv_{nullptr}, depthwise_conv_{nullptr}, project_conv_{nullptr};
   torch::nn::BatchNorm2d bn0_{nullptr}, bn1_{nullptr}, bn2_{nullptr};
@@ -62,6 +64,7 @@ class EfficientNetLite : public Backbone {
   const BackboneOptions& options() const override { return options_; }
   int64_t channels() const override { return fc_->options.in_features(); }
   int64_t stride() const override { return 32; }
+  std::string last_stage() const override { return "stage5"; }
   std::string name() const override { return "efficientnet_lite0"; }
   Preprocessing preprocessing() const override { return efficientnet_lite_preprocessing(); }
   std::vector<Slot> slots() override;

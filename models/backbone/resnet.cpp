@@ -8,6 +8,7 @@
 #include <array>
 
 #include "modules/attention/stage_memory.h"
+#include "modules/core/activation_tap.h"
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -61,7 +62,7 @@ torch::Tensor stem_pool(const torch::Tensor& x, bool ceil_pool) {
 
 }  // namespace
 
-ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options) {
+ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options) : place_(options.name) {
   const int64_t in = options.in_channels, width = options.width, out = options.out_channels;
   const bool first_strides = !options.bottleneck || options.stride_in_conv1;
   const int64_t stride1 = first_strides ? options.stride : 1, stride2 = first_strides ? 1 : options.stride;
@@ -184,12 +185,14 @@ std::vector<StageFeature> ResNet::stages(const torch::Tensor& x) {
   check_shape(x, "x", {"B", {"C", 3}, "H", "W"}, name_);
   StageMemory memory;
   std::vector<StageFeature> features;
-  torch::Tensor y = bn1_(conv1_(x)).relu_();  // [B, 64, H/2, W/2]
-  y = stem_pool(y, options_.ceil_pool);       // [B, 64, H/4, W/4]
+  torch::Tensor y = bn1_(conv1_(x)).relu_();                          // [B, 64, H/2, W/2]
+  y = ActivationTap::pass("stem", stem_pool(y, options_.ceil_pool));  // [B, 64, H/4, W/4]
   for (size_t l = 0; l < layers_.size(); ++l) {
-    for (ResidualBlock& block : layers_[l]) y = block(y);
+    for (ResidualBlock& block : layers_[l]) y = ActivationTap::pass(block->place(), block(y));
     if (l < between_.size()) y = between_[l](y);
-    features.push_back({fmt::format("layer{}", l + 1), y});  // [B, out_channels, H/2^(l+2), W/2^(l+2)]
+    const std::string name = fmt::format("layer{}", l + 1);
+    y = ActivationTap::pass(name, y);
+    features.push_back({name, y});  // [B, out_channels, H/2^(l+2), W/2^(l+2)]
     memory.put(features.back().name, y);
   }
   return features;

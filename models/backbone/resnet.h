@@ -40,11 +40,13 @@ class ResidualBlockImpl : public torch::nn::Module {
 
   torch::Tensor forward(const torch::Tensor& x);
 
-  std::vector<Slot> slots() const;  // in the order the data takes
+  const std::string& place() const { return place_; }  // "layer3.5"
+  std::vector<Slot> slots() const;                     // in the order the data takes
 
  private:
   torch::Tensor second_conv(const torch::Tensor& x);
 
+  std::string place_;
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr}, bn2_{nullptr}, bn3_{nullptr};
   torch::nn::Sequential downsample_{nullptr};
@@ -67,6 +69,7 @@ class ResNet : public Backbone {
   const BackboneOptions& options() const override { return options_; }
   int64_t channels() const override { return channels_; }
   int64_t stride() const override { return stride_; }
+  std::string last_stage() const override { return "layer4"; }
   std::string name() const override { return name_; }
   Preprocessing preprocessing() const override { return resnet_preprocessing(); }
   std::vector<Slot> slots() override;

@@ -103,6 +103,11 @@ void Captioner::use_backbone(std::shared_ptr<Backbone> backbone) {
   preprocessing_.std = own.std;
 }
 
+torch::Tensor Captioner::visual(const torch::Tensor& x) {
+  if (decoder_->visual_input() == VisualInput::class_evidence) return backbone_->class_evidence(x);
+  return backbone_->stages(x).back().value;
+}
+
 std::vector<CaptionedImage> Captioner::caption(const std::vector<Image>& images, const SearchOptions& options,
                                                bool record_maps) {
   return caption_prepared(prepare(images), options, record_maps);
@@ -170,16 +175,15 @@ std::vector<CaptionedImage> Captioner::describe(const std::vector<PreparedImage>
 void Captioner::describe(const Batch& batch, bool record_maps, const Say& say) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = torch::stack(batch.inputs);  // [B, 3, H, W]
-  const bool by_class = decoder_->visual_input() == VisualInput::class_evidence;
-  torch::Tensor visual;  // [B, K or C, h, w]
+  torch::Tensor seen;                                  // [B, K or C, h, w]
   std::vector<AttentionMap> maps;
   {
     std::optional<MapRecorder> recorder;
     if (record_maps) recorder.emplace();
-    visual = by_class ? backbone_->class_evidence(x) : backbone_->stages(x).back().value;
+    seen = visual(x);
     if (record_maps) maps = recorder->maps();
   }
-  const PictureTokens picture = decoder_->look_at(visual);
+  const PictureTokens picture = decoder_->look_at(seen);
   const std::vector<std::vector<Hypothesis>> hypotheses = say(picture.memory, batch.places);
   for (size_t b = 0; b < batch.results.size(); ++b) {
     const auto index = static_cast<int64_t>(b);
@@ -191,8 +195,8 @@ void Captioner::describe(const Batch& batch, bool record_maps, const Say& say) {
     }
     result.evidence.rows = result.rows;
     result.evidence.cols = result.cols;
-    if (by_class) {
-      const torch::Tensor cells = visual[index].flatten(1).t();                         // [h * w, K]
+    if (decoder_->visual_input() == VisualInput::class_evidence) {
+      const torch::Tensor cells = seen[index].flatten(1).t();                           // [h * w, K]
       result.evidence.probabilities = cells.to(torch::kFloat).softmax(1).contiguous();  // [h * w, K]
     }
     result.captions = read(hypotheses[b], result);

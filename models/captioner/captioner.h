@@ -49,6 +49,9 @@ class Captioner {
                                              const std::string& text, const SearchOptions& options,
                                              bool record_maps = false);
 
+  // What the decoder reads of pictures x [B, 3, H, W]: class evidence or features, [B, K or C, h, w].
+  torch::Tensor visual(const torch::Tensor& x);
+
   Backbone& backbone() { return *backbone_; }
   WordDecoder& decoder() { return *decoder_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }

@@ -27,7 +27,7 @@ constexpr const char* kSaveOnLittleEndian = "save it again on a little-endian ma
 PickledCheckpoint open_zip(const FileReader& file) {
   const std::map<std::string, ZipEntry> entries = read_zip_directory(file);
   static const std::string pickle_name = "data.pkl";
-  const Extent* pickle = nullptr;
+  const ByteExtent* pickle = nullptr;
   std::string root;
   for (const auto& [name, entry] : entries) {
     const size_t slash = name.find('/');
@@ -102,7 +102,7 @@ PickledCheckpoint open_legacy(const FileReader& file) {
     const uint64_t elements = cursor.unsigned_little_endian(8, "its tensors");
     const uint64_t width = c10::elementSize(found->second.dtype);
     if (elements > cursor.remaining() / width) cursor.skip(cursor.remaining() + 1, "its tensors");  // says so
-    checkpoint.extents.emplace(key->text, Extent{cursor.position(), elements * width});
+    checkpoint.extents.emplace(key->text, ByteExtent{cursor.position(), elements * width});
     cursor.skip(elements * width, "its tensors");
   }
   return checkpoint;

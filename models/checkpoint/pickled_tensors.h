@@ -24,7 +24,7 @@ struct StorageReference {
 std::optional<StorageReference> storage_reference(const FileReader& file, const PickledValue& value);
 
 // Where the bytes of each storage lie in the file.
-using StorageExtents = std::map<std::string, Extent>;
+using StorageExtents = std::map<std::string, ByteExtent>;
 
 // Finds the state dict below `root` (see read_state_dict) and reads its tensors; each storage once, so that
 // tensors which shared memory share it again. Values that are no tensors are passed over. Throws FileError.

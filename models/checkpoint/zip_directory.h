@@ -11,12 +11,12 @@
 namespace gaze::models {
 
 // A range of a file.
-struct Extent {
+struct ByteExtent {
   uint64_t begin = 0, bytes = 0;
 };
 
 struct ZipEntry {
-  Extent extent;
+  ByteExtent extent;
   bool compressed = false;  // then the extent holds something else than the content
 };
 

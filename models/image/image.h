@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace gaze::models {
@@ -23,6 +24,10 @@ struct ImageOptions {
 // is composited on white; 16-bit values are divided by 257 and rounded; gray and CMYK become RGB.
 // Throws FileError (missing, empty, no picture, truncated, damaged, too many pixels): path and what to do.
 Image load_image(const std::filesystem::path& path, const ImageOptions& options = {});
+
+// The bytes of a PNG, or of a JPEG of quality 95: ".png", ".jpg". Throws ArgumentError for another extension
+// and for an empty picture.
+std::string encode_image(const Image& image, const std::string& extension);
 
 // Writes PNG, or JPEG of quality 95, by extension, under a temporary name, then renames. Throws FileError.
 void save_image(const Image& image, const std::filesystem::path& path);

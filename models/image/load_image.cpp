@@ -1,3 +1,4 @@
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "models/image/orientation.h"
 #include "models/image/png_chunks.h"
 #include "modules/core/atomic_file.h"
+#include "modules/core/check.h"
 #include "modules/core/error.h"
 
 namespace gaze::models {
@@ -175,13 +177,10 @@ Image load_image(const fs::path& path, const ImageOptions& options) {
   return decode(read_encoded(path, options));
 }
 
-void save_image(const Image& image, const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (extension != ".png" && extension != ".jpg" && extension != ".jpeg") {
-    throw FileError(path.string(), "has an extension that gaze does not write",
-                    "end the name in .png or .jpg");
-  }
+std::string encode_image(const Image& image, const std::string& extension) {
+  check_that(extension == ".png" || extension == ".jpg" || extension == ".jpeg", "image",
+             "an extension .png or .jpg", extension);
+  check_that(image.width >= 1 && image.height >= 1, "image", "a picture of at least 1 x 1", "an empty one");
   cv::Mat bgr(static_cast<int>(image.height), static_cast<int>(image.width), CV_8UC3);
   const uint8_t* in = image.rgb.data();
   for (int y = 0; y < bgr.rows; ++y) {
@@ -194,15 +193,20 @@ void save_image(const Image& image, const fs::path& path) {
   }
   std::vector<uint8_t> bytes;
   const std::vector<int> settings = {cv::IMWRITE_JPEG_QUALITY, 95, cv::IMWRITE_PNG_COMPRESSION, 3};
-  bool encoded = false;
-  try {
-    encoded = cv::imencode(extension, bgr, bytes, settings);
-  } catch (const cv::Exception&) {
-    encoded = false;
+  cv::imencode(extension, bgr, bytes, settings);
+  return {bytes.begin(), bytes.end()};
+}
+
+void save_image(const Image& image, const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (extension != ".png" && extension != ".jpg" && extension != ".jpeg") {
+    throw FileError(path.string(), "has an extension that gaze does not write",
+                    "end the name in .png or .jpg");
   }
-  if (!encoded)
+  if (image.width < 1 || image.height < 1)
     throw FileError(path.string(), "could not be encoded", "check that the picture is at least 1 x 1");
-  write_atomically(path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  write_atomically(path, encode_image(image, extension));
 }
 
 }  // namespace gaze::models

@@ -3,6 +3,9 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include "modules/core/check.h"
 
 namespace gaze::models {
@@ -27,17 +30,48 @@ std::array<Colour, 256> grays() {
   return table;
 }
 
+// Colours at even steps, straight lines between them.
+std::array<Colour, 256> between(const std::vector<Colour>& steps) {
+  std::array<Colour, 256> table{};
+  for (size_t i = 0; i < 256; ++i) {
+    const double place = static_cast<double>(i) / 255 * static_cast<double>(steps.size() - 1);
+    const auto lower = static_cast<size_t>(place);
+    const size_t upper = std::min(lower + 1, steps.size() - 1);
+    for (size_t c = 0; c < 3; ++c) {
+      const double from = steps[lower][c], to = steps[upper][c];
+      table[i][c] =
+          static_cast<uint8_t>(std::lround(from + (place - static_cast<double>(lower)) * (to - from)));
+    }
+  }
+  return table;
+}
+
+// Harrower and Brewer 2003, colorbrewer2.org: RdBu, 11 classes, from its blue end.
+std::array<Colour, 256> blue_red() {
+  return between({{5, 48, 97},
+                  {33, 102, 172},
+                  {67, 147, 195},
+                  {146, 197, 222},
+                  {209, 229, 240},
+                  {247, 247, 247},
+                  {253, 219, 199},
+                  {244, 165, 130},
+                  {214, 96, 77},
+                  {178, 24, 43},
+                  {103, 0, 31}});
+}
+
 }  // namespace
 
 const std::array<Colour, 256>& colours(Colormap map) {
-  static const std::array<std::array<Colour, 256>, 4> tables = {from_opencv(cv::COLORMAP_VIRIDIS),
-                                                                from_opencv(cv::COLORMAP_INFERNO),
-                                                                from_opencv(cv::COLORMAP_TURBO), grays()};
+  static const std::array<std::array<Colour, 256>, 5> tables = {
+      from_opencv(cv::COLORMAP_VIRIDIS), from_opencv(cv::COLORMAP_INFERNO), from_opencv(cv::COLORMAP_TURBO),
+      grays(), blue_red()};
   return tables[static_cast<size_t>(map)];
 }
 
 const std::vector<std::string>& colormap_names() {
-  static const std::vector<std::string> names = {"viridis", "inferno", "turbo", "gray"};
+  static const std::vector<std::string> names = {"viridis", "inferno", "turbo", "gray", "blue_red"};
   return names;
 }
 

@@ -8,8 +8,10 @@
 
 namespace gaze::models {
 
-// Viridis, inferno and gray grow evenly lighter, for colour-blind eyes too; turbo shows finer steps.
-enum class Colormap { viridis, inferno, turbo, gray };
+// Viridis, inferno and gray grow evenly lighter, for colour-blind eyes too; turbo shows finer steps. blue_red
+// is for signed values: blue below zero, white, red above (Brewer's RdBu turned round, 11 colours joined by
+// straight lines).
+enum class Colormap { viridis, inferno, turbo, gray, blue_red };
 
 using Colour = std::array<uint8_t, 3>;  // RGB
 

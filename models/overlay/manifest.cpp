@@ -5,20 +5,6 @@
 namespace gaze::models {
 namespace {
 
-std::string state_name(MapState state) {
-  switch (state) {
-    case MapState::normal:
-      return "normal";
-    case MapState::flat:
-      return "flat";
-    case MapState::zero:
-      return "zero";
-    case MapState::not_finite:
-      return "not_finite";
-  }
-  return "";
-}
-
 nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }

@@ -55,6 +55,20 @@ std::string state_text(MapState state) {
   return "";
 }
 
+std::string state_name(MapState state) {
+  switch (state) {
+    case MapState::normal:
+      return "normal";
+    case MapState::flat:
+      return "flat";
+    case MapState::zero:
+      return "zero";
+    case MapState::not_finite:
+      return "not_finite";
+  }
+  return "";
+}
+
 double scaled_value(const Grid& grid, double value, Scale scale) {
   return scale == Scale::lift ? value * static_cast<double>(grid.values.size()) : value;
 }
@@ -69,7 +83,10 @@ ValueRange range_of(const std::vector<Grid>& grids, Scale scale) {
     high = std::max(high, scaled_value(grid, summary.max, scale));
   }
   if (scale == Scale::lift) return {1, std::max(high, kLeastTop)};
-  return low <= high ? ValueRange{low, high} : ValueRange{};
+  if (low > high) return {};
+  if (scale != Scale::signed_values) return {low, high};
+  const double most = std::max(std::abs(low), std::abs(high));
+  return {-most, most};
 }
 
 }  // namespace gaze::models

@@ -32,11 +32,15 @@ MapSummary summarise(const Grid& grid);
 
 // "flat map: every cell alike"; empty for a normal one.
 std::string state_text(MapState state);
+// "normal", "flat", "zero", "not_finite"
+std::string state_name(MapState state);
 
 enum class Scale {
   lift,   // weight times number of cells: 1 is what a model that looks everywhere alike would give
   map,    // from the map's own smallest to its own largest value
   fixed,  // from 0 to 1
+  // Signed values: zero in the middle, as much below it as above. Strength is the distance from zero.
+  signed_values,
 };
 
 // Values that get the first and the last colour.
@@ -48,7 +52,8 @@ struct ValueRange {
 double scaled_value(const Grid& grid, double value, Scale scale);
 
 // The range that shows all of `grids` comparably: lift from 1 (uniform) to the largest lift, at least 2; map
-// from the smallest to the largest value; fixed 0 to 1. Maps that are not finite do not count.
+// from the smallest to the largest value; fixed 0 to 1; signed values from minus to plus the largest
+// magnitude. Maps that are not finite do not count.
 ValueRange range_of(const std::vector<Grid>& grids, Scale scale);
 
 }  // namespace gaze::models

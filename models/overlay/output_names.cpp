@@ -50,12 +50,12 @@ std::string map_file_name(const std::string& map_name) {
   return name;
 }
 
-std::string word_map_name(int64_t number, const std::string& word) {
+std::string word_map_name(int64_t number, const std::string& word, const std::string& kind) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "%02lld", static_cast<long long>(number));
   std::string clean = word;
   std::replace(clean.begin(), clean.end(), '/', '_');
-  return std::string("word/") + digits + "_" + clean;
+  return kind + "/" + digits + "_" + clean;
 }
 
 std::vector<fs::path> picture_folders(const std::vector<fs::path>& pictures) {

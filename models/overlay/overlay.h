@@ -30,13 +30,18 @@ struct DrawOptions {
   Upsample upsample = Upsample::bilinear;
   Scale scale = Scale::lift;
   std::optional<ValueRange> range;  // in units of `scale`; by default range_of() this one map
-  double gamma = 1;                 // strength = place on the scale ^ gamma; below 1 shows faint attention
+  // Lines around the smallest regions, of the map as it is drawn, that hold these shares of its mass (values
+  // below zero count as none): {0.5, 0.8}. They need no colours to be read.
+  std::vector<double> contours;
+  bool grid = false;  // the borders between cells, as thin lines
+  double gamma = 1;   // strength = place on the scale ^ gamma; below 1 shows faint attention
 };
 
 // `picture`, at its own size, with `grid` drawn on it: each pixel's centre is taken back through
 // geometry.cell_to_image(rows, cols) to the place on the map whose value it shows. Its strength, from 0 at
-// the low end of the scale to 1 at the high end, picks the colour; with Blend::weight the colour's share is
-// opacity * sqrt(strength). What lies outside geometry.seen is hatched. A map that shows nothing (flat, zero,
+// the low end of the scale to 1 at the high end, picks the colour (of signed values: from 0 at zero to 1 at
+// either end, with colours from the middle outwards); with Blend::weight the colour's share is opacity *
+// sqrt(strength). What lies outside geometry.seen is hatched. A map that shows nothing (flat, zero,
 // not finite) leaves the picture as it is, with a line of text that says so.
 // Throws ArgumentError: `grid` is empty or does not have rows * cols values, geometry is of another picture,
 // options out of range.
@@ -57,7 +62,7 @@ struct Legend {
 Image with_legend(const Image& drawn, const Legend& legend);
 
 // One word of a caption for the strip.
-struct WordMap {
+struct StripWord {
   std::string text;
   double probability = 0;  // 0..1
   Grid grid;
@@ -71,6 +76,6 @@ struct StripOptions {
   int64_t max_columns = 5;  // tiles in a row
 };
 Image draw_strip(const Image& picture, const Geometry& geometry, const std::string& caption,
-                 const std::vector<WordMap>& words, const StripOptions& options = {});
+                 const std::vector<StripWord>& words, const StripOptions& options = {});
 
 }  // namespace gaze::models

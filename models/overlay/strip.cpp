@@ -48,7 +48,7 @@ Image small_copy(const Image& picture, int64_t tile) {
   return resize(picture, side(picture.width), side(picture.height), Filter::bicubic);
 }
 
-std::string detail_text(const WordMap& word, const MapSummary& summary) {
+std::string detail_text(const StripWord& word, const MapSummary& summary) {
   char text[64];
   if (summary.state == MapState::normal && std::isfinite(summary.peak_lift)) {
     std::snprintf(text, sizeof text, "%.0f %%   peak %.1fx", 100 * word.probability, summary.peak_lift);
@@ -77,12 +77,12 @@ std::vector<std::string> wrapped(const std::string& text, const TextStyle& style
 }
 
 std::vector<Tile> make_tiles(const Image& picture, const Geometry& geometry,
-                             const std::vector<WordMap>& words, const StripOptions& options,
+                             const std::vector<StripWord>& words, const StripOptions& options,
                              const DrawOptions& draw) {
   const Image copy = small_copy(picture, options.tile);
   const Geometry small = resized(geometry, copy.width, copy.height);
   std::vector<Tile> tiles = {{"", "the picture", copy}};
-  for (const WordMap& word : words) {
+  for (const StripWord& word : words) {
     tiles.push_back(
         {word.text, detail_text(word, summarise(word.grid)), draw_map(copy, small, word.grid, draw)});
   }
@@ -98,7 +98,7 @@ int64_t column_count(int64_t tiles, int64_t most) {
 }  // namespace
 
 Image draw_strip(const Image& picture, const Geometry& geometry, const std::string& caption,
-                 const std::vector<WordMap>& words, const StripOptions& options) {
+                 const std::vector<StripWord>& words, const StripOptions& options) {
   check_that(options.tile >= 16 && options.max_columns >= 1, "draw_strip",
              "tiles of at least 16 pixels, at least one a row",
              std::to_string(options.tile) + " pixels, " + std::to_string(options.max_columns) + " a row");
@@ -109,7 +109,7 @@ Image draw_strip(const Image& picture, const Geometry& geometry, const std::stri
   DrawOptions draw = options.draw;
   if (!draw.range) {
     std::vector<Grid> grids;
-    for (const WordMap& word : words) grids.push_back(word.grid);
+    for (const StripWord& word : words) grids.push_back(word.grid);
     draw.range = range_of(grids, draw.scale);
   }
   Legend legend;

@@ -52,7 +52,10 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  void kill() { ::kill(pid_, SIGKILL); }
+  // Nothing where it has ended: 0 would be all of this process's group.
+  void kill() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+  }
 
   // True while it runs; the exit status is kept when it has ended.
   bool running() {

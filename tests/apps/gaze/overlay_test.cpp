@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -69,6 +70,36 @@ class OverlayProgram : public ::testing::Test {
  private:
   test::TemporaryFolder folder_;
 };
+
+TEST_F(OverlayProgram, draws_what_speaks_for_each_word) {
+  const test::ProgramResult result =
+      overlay({path("photos/a.png").string(), "--out", path("out").string(), "--maps", "gradcam,hirescam,ig",
+               "--layer", "layer3", "--steps", "4", "--max-words", "2", "--contour", "50,80", "--grid"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json found = manifest(path("out/a"));
+  std::map<std::string, int> maps;
+  for (const json& map : found["maps"]) {
+    const std::string kind = map["kind"];
+    ++maps[kind];
+    EXPECT_EQ(map["rows"], kind == "ig" ? 64 : 4);
+    EXPECT_EQ(map["name"].get<std::string>().rfind(kind + "/0", 0), 0) << map["name"];
+    EXPECT_TRUE(fs::exists(path("out/a") / map["file"].get<std::string>()));
+    EXPECT_TRUE(fs::exists(path("out/a") / map["raw"].get<std::string>()));
+  }
+  EXPECT_EQ(maps, (std::map<std::string, int>{{"gradcam", 2}, {"hirescam", 2}, {"ig", 2}}));
+}
+
+TEST_F(OverlayProgram, layers_are_listed_and_unknown_ones_named) {
+  const test::ProgramResult listed = overlay({"--list-layers"});
+  ASSERT_EQ(listed.status, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("layer3.1     256 x 4 x 4\n"));
+  EXPECT_THAT(listed.out, HasSubstr("layer4       512 x 2 x 2\n"));
+  const test::ProgramResult unknown = overlay({path("photos/a.png").string(), "--out", path("out").string(),
+                                               "--maps", "gradcam", "--layer", "layer5"});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("[explain] unknown layer \"layer5\"; did you mean \"layer"));
+  EXPECT_FALSE(fs::exists(path("out")));
+}
 
 TEST_F(OverlayProgram, writes_every_file_of_a_picture_and_says_so) {
   const test::ProgramResult result = overlay({path("photos/a.png").string(), "--out", path("out").string(),
@@ -139,7 +170,7 @@ TEST_F(OverlayProgram, usage_errors) {
   EXPECT_EQ(overlay({path("photos").string(), "--out", "x", "--beam", "0"}).status, 2);
   EXPECT_EQ(overlay({path("photos").string(), "--out", "x", "--colormap", "jet"}).status, 2);
   EXPECT_EQ(overlay({path("photos").string(), "--out", "x", "--blend", "none"}).status, 2);
-  EXPECT_EQ(overlay({path("photos").string(), "--out", "x", "--maps", "cross,gradcam"}).status, 2);
+  EXPECT_EQ(overlay({path("photos").string(), "--out", "x", "--maps", "cross,lime"}).status, 2);
 }
 
 TEST_F(OverlayProgram, read_only_output_leaves_nothing) {

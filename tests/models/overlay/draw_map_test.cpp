@@ -54,7 +54,11 @@ TEST(Colormap, ends_are_those_of_matplotlib_in_rgb_order) {
   EXPECT_LT(turbo[2], 20);
   EXPECT_THROWS_WITH(colormap_named("viridi"), ArgumentError,
                      "[overlay] unknown colormap \"viridi\"; did you mean \"viridis\"? known: viridis, "
-                     "inferno, turbo, gray");
+                     "inferno, turbo, gray, blue_red");
+  // matplotlib's RdBu_r
+  EXPECT_EQ(colours(Colormap::blue_red)[0], (Colour{5, 48, 97}));
+  EXPECT_EQ(colours(Colormap::blue_red)[255], (Colour{103, 0, 31}));
+  EXPECT_EQ(colours(Colormap::blue_red)[51], (Colour{67, 147, 195}));
 }
 
 TEST(DrawMap, hottest_pixel_has_the_top_colour) {
@@ -116,6 +120,36 @@ TEST(DrawMap, blends_by_weight_as_computed_by_hand) {
       test::pixel(draw_map(test::filled(8, 1, {100, 0, 255}), whole(8, 1), {1, 2, {0.125F, 0.875F}}, options),
                   7, 0),
       (Rgb{116, 54, 213}));
+}
+
+TEST(DrawMap, signed_values_are_coloured_both_ways_from_zero) {
+  DrawOptions options;
+  options.opacity = 1;
+  options.upsample = Upsample::cells;
+  options.colormap = Colormap::blue_red;
+  options.scale = Scale::signed_values;
+  const Image drawn =
+      draw_map(test::filled(8, 1, {10, 20, 30}), whole(8, 1), {1, 4, {-4.0F, 0.0F, 4.0F, 1.0F}}, options);
+  EXPECT_EQ(test::pixel(drawn, 0, 0), (Rgb{5, 48, 97}));
+  EXPECT_EQ(test::pixel(drawn, 2, 0), (Rgb{10, 20, 30}));
+  EXPECT_EQ(test::pixel(drawn, 4, 0), (Rgb{103, 0, 31}));
+  // A quarter of the way: colour 159 of 255, share sqrt(0.25).
+  const Colour quarter = colours(Colormap::blue_red)[159];
+  EXPECT_EQ(test::pixel(drawn, 6, 0)[0], std::lround(10 + 0.5 * (quarter[0] - 10)));
+}
+
+TEST(DrawMap, borders_of_cells_are_thin_lines) {
+  DrawOptions options;
+  options.opacity = 0;
+  options.grid = true;
+  const Image picture = photo(40, 40, 3);
+  const Image drawn = draw_map(picture, whole(40, 40), one_cell(4, 4, 1, 1), options);
+  for (int64_t y = 0; y < 40; ++y) {
+    for (int64_t x = 0; x < 40; ++x) {
+      const bool border = (x % 10 == 0 || y % 10 == 0) && x > 0 && y > 0;
+      EXPECT_EQ(test::pixel(drawn, x, y) != test::pixel(picture, x, y), border) << x << " " << y;
+    }
+  }
 }
 
 TEST(DrawMap, bilinear_has_half_pixel_centres_and_clamps_at_the_border) {

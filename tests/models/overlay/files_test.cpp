@@ -71,6 +71,7 @@ TEST(Sha256, of_a_file) {
 TEST(OutputNames, maps) {
   EXPECT_EQ(map_file_name("layer3.5.attn.0/spatial"), "layer3.5.attn.0__spatial");
   EXPECT_EQ(map_file_name(word_map_name(3, "dog")), "word__03_dog");
+  EXPECT_EQ(map_file_name(word_map_name(3, "dog", "gradcam++")), "gradcam++__03_dog");
   EXPECT_EQ(map_file_name(word_map_name(12, "a/c")), "word__12_a_c");
   EXPECT_EQ(map_file_name(word_map_name(1, "what?\n")), "word__01_what__");
   EXPECT_EQ(map_file_name(word_map_name(1, "caf\xC3\xA9")), "word__01_caf\xC3\xA9");

@@ -16,8 +16,8 @@ Geometry whole(int64_t width, int64_t height) {
   return g;
 }
 
-std::vector<WordMap> words(int64_t count) {
-  std::vector<WordMap> all;
+std::vector<StripWord> words(int64_t count) {
+  std::vector<StripWord> all;
   for (int64_t i = 0; i < count; ++i) {
     Grid grid{2, 2, {0, 0, 0, 0}};
     grid.values[static_cast<size_t>(i % 4)] = 1;

@@ -1,0 +1,28 @@
+// Lines around the places that hold most of a map. Includes no torch and no OpenCV.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "models/image/geometry.h"
+#include "models/overlay/overlay.h"
+
+namespace gaze::models::detail {
+
+// The value that the highest-density region with `share` of the mass reaches down to: the largest one so that
+// the values from it up hold at least that share of the sum. Values below zero count as zero; infinity where
+// none is above.
+double mass_level(std::vector<float> values, double share);
+
+// Ends (x, y) of a straight piece of a line, in picture coordinates.
+using Segment = std::array<double, 4>;
+
+// Where the map, as it is drawn on the part of the picture that was seen, crosses the level of `share`
+// (marching squares on a lattice of at most 1024 points a side, joined by straight lines).
+std::vector<Segment> mass_contour(const Geometry& geometry, const Grid& grid, Upsample upsample,
+                                  double share);
+
+// White on dark, `width` pixels wide, without steps.
+void draw_segments(Image& picture, const std::vector<Segment>& segments, double width);
+
+}  // namespace gaze::models::detail

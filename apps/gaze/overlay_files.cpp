@@ -131,16 +131,6 @@ void write_gates(const Job& job, const std::vector<AttentionMap>& maps) {
   }
 }
 
-// The share of a map's magnitude that speaks against its word.
-double share_against(const models::Grid& grid) {
-  double against = 0, all = 0;
-  for (const float value : grid.values) {
-    against += std::max(0.0F, -value);
-    all += std::abs(value);
-  }
-  return all > 0 ? against / all : 0;
-}
-
 // What speaks for each word by one method, all words on one scale; of integrated gradients what speaks
 // against it, too. The raw grids are signed.
 void write_explanation(const Job& job, const models::CaptionMaps& explanation,
@@ -159,7 +149,7 @@ void write_explanation(const Job& job, const models::CaptionMaps& explanation,
     legend.title = word;
     legend.detail =
         fmt::format("{}{}{}, {:.0f} % against", explanation.method, explanation.layer.empty() ? "" : " ",
-                    explanation.layer, 100 * share_against(grids[i]));
+                    explanation.layer, 100 * models::summarise(grids[i]).against);
     legend.range = *draw.range;
     legend.scale = draw.scale;
     legend.colormap = draw.colormap;

@@ -23,6 +23,7 @@ nlohmann::json map_json(const ManifestMap& map, const Geometry& geometry) {
                          {"max", number(map.summary.max)},
                          {"entropy", number(map.summary.entropy)},
                          {"peak_lift", number(map.summary.peak_lift)},
+                         {"against", number(map.summary.against)},
                          {"state", state_name(map.summary.state)}};
   // A channel gate has no place on the picture.
   json["to_image"] = map.kind == "channel"

@@ -33,9 +33,9 @@ struct Manifest {
 };
 
 // {gaze, model: {file, sha256}, image: {file, width, height, exif}, to_image, seen: [x, y, w, h], maps:
-// [{name, kind, rows, cols, file, raw, min, max, entropy, peak_lift, state, to_image}], caption, options}.
-// The outer `to_image` goes from the model's input to the picture, a map's from its cells. Numbers that are
-// not finite are null.
+// [{name, kind, rows, cols, file, raw, min, max, entropy, peak_lift, against, state, to_image}], caption,
+// options}. The outer `to_image` goes from the model's input to the picture, a map's from its cells. Numbers
+// that are not finite are null.
 nlohmann::json to_json(const Manifest& manifest);
 
 }  // namespace gaze::models

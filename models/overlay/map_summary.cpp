@@ -17,13 +17,17 @@ MapSummary summarise(const Grid& grid) {
   MapSummary summary;
   const auto finite = [](float value) { return std::isfinite(value); };
   if (grid.values.empty() || !std::all_of(grid.values.begin(), grid.values.end(), finite)) {
-    return {MapState::not_finite, kNaN, kNaN, kNaN, kNaN};
+    return {MapState::not_finite, kNaN, kNaN, kNaN, kNaN, kNaN};
   }
   const auto [least, most] = std::minmax_element(grid.values.begin(), grid.values.end());
   summary.min = *least;
   summary.max = *most;
-  double sum = 0;
-  for (const float value : grid.values) sum += value;
+  double sum = 0, magnitude = 0;
+  for (const float value : grid.values) {
+    sum += value;
+    magnitude += std::abs(value);
+  }
+  if (magnitude > 0) summary.against = (magnitude - sum) / 2 / magnitude;
   if (summary.min < 0 || sum <= 0) {
     summary.entropy = summary.peak_lift = kNaN;
   } else {

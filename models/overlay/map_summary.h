@@ -26,6 +26,7 @@ struct MapSummary {
   double entropy = 0;  // of the values as shares of their sum, natural logarithm; NaN if a value is negative
                        // or all are zero
   double peak_lift = 0;  // largest share times the number of cells: 1 is uniform; NaN likewise
+  double against = 0;    // share of the magnitude that is below zero
 };
 
 MapSummary summarise(const Grid& grid);

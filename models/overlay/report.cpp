@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "models/image/preprocess.h"
 #include "models/overlay/report_page.h"
@@ -61,18 +63,9 @@ const char* name_of(ReportScale scale) {
   return "";
 }
 
-// The share of the magnitude that is below zero.
-double share_below_zero(const Grid& grid) {
-  double below = 0, all = 0;
-  for (const float value : grid.values) {
-    below += std::max(0.0F, -value);
-    all += std::abs(value);
-  }
-  return all > 0 ? below / all : 0;
-}
-
 json to_json(const ReportMap& map, const Geometry& geometry) {
   const Grid grid = coarser(map.grid);
+  const MapSummary summary = summarise(map.grid);
   json values = json::array();
   for (const float value : grid.values) values.push_back(number(value));
   json result = {{"kind", map.kind},
@@ -81,8 +74,8 @@ json to_json(const ReportMap& map, const Geometry& geometry) {
                  {"values", std::move(values)},
                  {"from_image", geometry.cell_to_image(grid.rows, grid.cols).inverse().numbers()},
                  {"scale", name_of(map.scale)},
-                 {"state", state_name(summarise(map.grid).state)},
-                 {"against", number(map.scale == ReportScale::own ? 0 : share_below_zero(map.grid))}};
+                 {"state", state_name(summary.state)},
+                 {"against", number(map.scale == ReportScale::own ? 0 : summary.against)}};
   if (!map.label.empty()) result["label"] = map.label;
   return result;
 }

@@ -63,15 +63,16 @@ class LineCount:
 
 
 class WatchedRun:
-    """Runs a command that adds lines to a file, until it ends or, with kill_at, until the file has so many lines; then it is killed."""
+    """Runs a command that adds lines to a file, or prints them to it, until it ends or, with kill_at, until the file has so many
+    lines; then it is killed."""
 
-    def __init__(self, command, out, errors, kill_at=None):
+    def __init__(self, command, out, errors, kill_at=None, printed=False):
         count = LineCount(out)
         self.first = count.update()
         self.samples = []  # (lines this run has written, MB)
         self.seconds = -time.time()
-        with open(errors, "wb") as stream:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stream)
+        with open(errors, "wb") as stream, open(out if printed else os.devnull, "ab") as lines_of:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stream, stdout=lines_of if printed else None)
         while process.poll() is None:
             lines, memory = count.update(), resident_mb(process.pid)
             if memory:

@@ -37,6 +37,7 @@ TEST(MapSummary, states) {
   EXPECT_EQ(summarise({1, 2, {0, INFINITY}}).state, MapState::not_finite);
   EXPECT_EQ(summarise({0, 0, {}}).state, MapState::not_finite);
   EXPECT_TRUE(std::isnan(summarise({1, 2, {-1, 2}}).peak_lift));
+  EXPECT_DOUBLE_EQ(summarise({1, 3, {-1, 2, 1}}).against, 0.25);
   EXPECT_EQ(state_text(MapState::normal), "");
   EXPECT_EQ(state_text(MapState::flat), "flat map: every cell alike");
 }

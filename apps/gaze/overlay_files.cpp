@@ -131,30 +131,33 @@ void write_gates(const Job& job, const std::vector<AttentionMap>& maps) {
   }
 }
 
-// What speaks for each word by one method, all words on one scale; of integrated gradients what speaks
-// against it, too. The raw grids are signed.
+// What speaks for each word by one method, each word on its own scale: a word that is sure has small
+// gradients. Of integrated gradients what speaks against it is drawn, too, and no contours: a pixel a cell
+// has none that could be read. The raw grids are signed.
 void write_explanation(const Job& job, const models::CaptionMaps& explanation,
                        const models::Caption& caption) {
   const bool both_ways = explanation.method == "ig";
   models::DrawOptions draw = job.style.draw;
   draw.scale = both_ways ? models::Scale::signed_values : models::Scale::map;
-  if (both_ways) draw.colormap = models::Colormap::blue_red;
-  std::vector<models::Grid> grids;
-  for (const at::Tensor& map : explanation.words) grids.push_back(grid_of(map));
-  draw.range = models::range_of(grids, draw.scale);
-  if (!both_ways) draw.range->low = 0;
-  for (size_t i = 0; i < grids.size(); ++i) {
+  if (both_ways) {
+    draw.colormap = models::Colormap::blue_red;
+    draw.contours.clear();
+  }
+  for (size_t i = 0; i < explanation.words.size(); ++i) {
+    const models::Grid grid = grid_of(explanation.words[i]);
+    draw.range = models::range_of({grid}, draw.scale);
+    if (!both_ways) draw.range->low = 0;
     const std::string& word = caption.words[i].text;
     models::Legend legend;
     legend.title = word;
     legend.detail =
         fmt::format("{}{}{}, {:.0f} % against", explanation.method, explanation.layer.empty() ? "" : " ",
-                    explanation.layer, 100 * models::summarise(grids[i]).against);
+                    explanation.layer, 100 * models::summarise(grid).against);
     legend.range = *draw.range;
     legend.scale = draw.scale;
     legend.colormap = draw.colormap;
     write_map(job, models::word_map_name(static_cast<int64_t>(i) + 1, word, explanation.method),
-              explanation.method, grids[i], draw, legend);
+              explanation.method, grid, draw, legend);
   }
 }
 

@@ -30,8 +30,9 @@ function rangeOf(maps) {
   return unit === "positive" ? [0, Math.max(high, Number.MIN_VALUE)] : [low, high];
 }
 
+// Gradients are never on one scale for all words: those of a word that is sure are small.
 function rangeFor(map, kind) {
-  if (byId("scale").value === "own") return rangeOf([map]);
+  if (byId("scale").value === "own" || unitOf(map) !== "lift") return rangeOf([map]);
   return rangeOf(caption().words.map(w => mapOf(w, kind)).filter(Boolean));
 }
 
@@ -143,7 +144,7 @@ function drawState(context, canvas, what) {
   context.fillText(data.states[what] || what, 0.5 * height, canvas.height - 0.5 * height, canvas.width - height);
 }
 
-const options = () => ({ opacity: Number(byId("opacity").value), smooth: byId("smooth").checked, contours: byId("contours").checked, cells: byId("cells").checked });
+const options = () => ({ opacity: Number(byId("opacity").value), smooth: byId("smooth").checked, contours: byId("contours").checked && state.kind !== "ig", cells: byId("cells").checked });
 
 function ranks(values) {
   const order = values.map((v, i) => [v, i]).sort((p, q) => p[0] - q[0]), rank = new Array(values.length);

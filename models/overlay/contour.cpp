@@ -54,23 +54,7 @@ double crossing(double from, double to, double level) {
   return (level - from) / (to - from);
 }
 
-}  // namespace
-
-double mass_level(std::vector<float> values, double share) {
-  std::sort(values.begin(), values.end(), std::greater<>());
-  double sum = 0, held = 0;
-  for (const float value : values) sum += std::max(0.0F, value);
-  for (const float value : values) {
-    held += std::max(0.0F, value);
-    if (held >= share * sum && held > 0) return value;
-  }
-  return std::numeric_limits<double>::infinity();
-}
-
-std::vector<Segment> mass_contour(const Geometry& geometry, const Grid& grid, Upsample upsample,
-                                  double share) {
-  const Lattice lattice = lattice_of(geometry, grid, upsample);
-  const double level = mass_level(lattice.values, share);
+std::vector<Segment> crossings(const Lattice& lattice, double level) {
   std::vector<Segment> segments;
   if (!std::isfinite(level)) return segments;
   for (int64_t row = 0; row + 1 < lattice.height; ++row) {
@@ -97,6 +81,33 @@ std::vector<Segment> mass_contour(const Geometry& geometry, const Grid& grid, Up
     }
   }
   return segments;
+}
+
+}  // namespace
+
+std::vector<double> mass_levels(std::vector<float> values, const std::vector<double>& shares) {
+  std::sort(values.begin(), values.end(), std::greater<>());
+  double sum = 0;
+  for (const float value : values) sum += std::max(0.0F, value);
+  std::vector<double> levels;
+  for (const double share : shares) {
+    double held = 0;
+    const auto last = std::find_if(values.begin(), values.end(), [&](float value) {
+      held += std::max(0.0F, value);
+      return held > 0 && held >= share * sum;
+    });
+    levels.push_back(last == values.end() ? std::numeric_limits<double>::infinity() : *last);
+  }
+  return levels;
+}
+
+std::vector<std::vector<Segment>> mass_contours(const Geometry& geometry, const Grid& grid, Upsample upsample,
+                                                const std::vector<double>& shares) {
+  const Lattice lattice = lattice_of(geometry, grid, upsample);
+  std::vector<std::vector<Segment>> contours;
+  for (const double level : mass_levels(lattice.values, shares))
+    contours.push_back(crossings(lattice, level));
+  return contours;
 }
 
 void draw_segments(Image& picture, const std::vector<Segment>& segments, double width) {

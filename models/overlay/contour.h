@@ -9,18 +9,18 @@
 
 namespace gaze::models::detail {
 
-// The value that the highest-density region with `share` of the mass reaches down to: the largest one so that
-// the values from it up hold at least that share of the sum. Values below zero count as zero; infinity where
-// none is above.
-double mass_level(std::vector<float> values, double share);
+// The value that the highest-density region with each share of the mass reaches down to: the largest one so
+// that the values from it up hold at least that share of the sum. Values below zero count as zero; infinity
+// where none is above.
+std::vector<double> mass_levels(std::vector<float> values, const std::vector<double>& shares);
 
 // Ends (x, y) of a straight piece of a line, in picture coordinates.
 using Segment = std::array<double, 4>;
 
-// Where the map, as it is drawn on the part of the picture that was seen, crosses the level of `share`
+// For each share where the map, as it is drawn on the part of the picture that was seen, crosses its level
 // (marching squares on a lattice of at most 1024 points a side, joined by straight lines).
-std::vector<Segment> mass_contour(const Geometry& geometry, const Grid& grid, Upsample upsample,
-                                  double share);
+std::vector<std::vector<Segment>> mass_contours(const Geometry& geometry, const Grid& grid, Upsample upsample,
+                                                const std::vector<double>& shares);
 
 // White on dark, `width` pixels wide, without steps.
 void draw_segments(Image& picture, const std::vector<Segment>& segments, double width);

@@ -68,8 +68,8 @@ void draw_contours(Image& drawn, const Geometry& geometry, const Grid& grid, con
   std::vector<double> shares = options.contours;
   std::sort(shares.begin(), shares.end(), std::greater<>());
   double width = line_width(drawn);
-  for (const double share : shares) {
-    detail::draw_segments(drawn, detail::mass_contour(geometry, grid, options.upsample, share), width);
+  for (const auto& contour : detail::mass_contours(geometry, grid, options.upsample, shares)) {
+    detail::draw_segments(drawn, contour, width);
     width += line_width(drawn);
   }
 }

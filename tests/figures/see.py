@@ -9,18 +9,18 @@ import many_pictures
 import rows
 
 
-def tested(f, name, filter, pattern):
-    """What a test says of what it measured, or None where it failed."""
-    done = f.run(f.program(name), f"--gtest_filter={filter}")
-    found = re.search(pattern, done.stdout)
-    return float(found[1]) if done.returncode == 0 and found else None
+def told(f, pattern, text):
+    """The number that tests of explaining print behind `text`, or None where one failed."""
+    output, passed = f.tests("test_explain", pattern)
+    found = re.search(text + r" (\S+)", output)
+    return float(found[1]) if passed and found else None
 
 
 def row_cams(f):
-    smallest = tested(f, "test_explain", "GoldenMaps.class_activation*", r"smallest correlation (\S+)")
+    smallest = told(f, "GoldenMaps.class_activation*", "smallest correlation")
     f.line("Grad-CAM, Grad-CAM++, HiRes-CAM against pytorch-grad-cam: Lite0, three photographs, two classes each, three layers",
            f"smallest correlation {smallest}", "0.999", smallest is not None and smallest >= 0.999)
-    furthest = tested(f, "test_explain", "GoldenMaps.integrated*", r"furthest sum (\S+)")
+    furthest = told(f, "GoldenMaps.integrated*", "furthest sum")
     f.line("integrated gradients against captum, the same, sums over 8 x 8 pixels", f"{furthest} relative", "1e-3",
            furthest is not None and furthest <= 1e-3)
 

@@ -51,6 +51,25 @@ def fill(module, seed, norms, prefix=""):
             value.copy_(golden_tensor(prefix + key, value, seed, norms))
 
 
+def change(state, changes):
+    """Of a state dict: {"key", "scale"}: all of it; {"key", "row", "column", "value", "step"}: that row, that column or that
+    element is `value`; a column's grows by `step` a row. As tests/models/captioner/golden_captioner.cpp does."""
+    with torch.no_grad():
+        for one in changes:
+            tensor = state[one["key"]]
+            if "scale" in one:
+                tensor.mul_(one["scale"])
+                continue
+            if "row" in one:
+                tensor = tensor[one["row"]]
+            if "column" in one:
+                tensor = tensor[..., one["column"]]
+            if "step" in one:
+                tensor.copy_(one["value"] + one["step"] * torch.arange(len(tensor), dtype=torch.float64))
+            else:
+                tensor.fill_(one["value"])
+
+
 def calibrate(module, seed, x, prefix=""):
     """Fills `module`, whose names continue `prefix`, and finds for each batch norm, frozen ones too, the mean and the
     variance of all that reaches it, to 4 digits."""

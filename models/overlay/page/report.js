@@ -15,16 +15,14 @@ const text = (tag, content, parent) => { const e = document.createElement(tag); 
 const percent = p => `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`;
 const number = v => Math.abs(v) >= 100 || v === 0 ? v.toFixed(0) : v.toPrecision(3);
 
-// What a map's values are shown in: lift, times even; signed; or from its least to its largest value.
-function unitOf(map) { return map.scale; }
-function valueOf(map, raw) { return unitOf(map) === "lift" ? raw * map.values.length : raw; }
+function valueOf(map, raw) { return map.scale === "lift" ? raw * map.values.length : raw; }
 
 function rangeOf(maps) {
   const usable = maps.filter(map => map.state === "normal");
   if (!usable.length) return [0, 1];
   let low = Infinity, high = -Infinity;
   for (const map of usable) for (const raw of map.values) { const v = valueOf(map, raw); low = Math.min(low, v); high = Math.max(high, v); }
-  const unit = unitOf(usable[0]);
+  const unit = usable[0].scale;
   if (unit === "lift") return [1, Math.max(high, 2)];
   if (unit === "signed") { const most = Math.max(Math.abs(low), Math.abs(high)); return [-most, most]; }
   return unit === "positive" ? [0, Math.max(high, Number.MIN_VALUE)] : [low, high];
@@ -32,7 +30,7 @@ function rangeOf(maps) {
 
 // Gradients are never on one scale for all words: those of a word that is sure are small.
 function rangeFor(map, kind) {
-  if (byId("scale").value === "own" || unitOf(map) !== "lift") return rangeOf([map]);
+  if (byId("scale").value === "own" || map.scale !== "lift") return rangeOf([map]);
   return rangeOf(caption().words.map(w => mapOf(w, kind)).filter(Boolean));
 }
 
@@ -56,12 +54,12 @@ function tableOf(name) {
   if (!tables[name]) tables[name] = Array.from({ length: 256 }, (_, i) => [0, 2, 4].map(c => parseInt(data.colormaps[name].substr(6 * i + c, 2), 16)));
   return tables[name];
 }
-const colormapFor = map => unitOf(map) === "signed" ? "blue_red" : byId("colormap").value;
+const colormapFor = map => map.scale === "signed" ? "blue_red" : byId("colormap").value;
 
 // Strength 0..1 of a value, and its place among the colours.
 function strengthOf(map, value, range) {
   const place = Math.min(1, Math.max(0, (value - range[0]) / (range[1] > range[0] ? range[1] - range[0] : 1)));
-  return unitOf(map) === "signed" ? [Math.abs(2 * place - 1), place] : [place, place];
+  return map.scale === "signed" ? [Math.abs(2 * place - 1), place] : [place, place];
 }
 
 function paint(canvas, map, range, side, options) {
@@ -92,21 +90,29 @@ function paint(canvas, map, range, side, options) {
   }
   context.putImageData(pixels, 0, 0);
   if (map.state === "normal" && options.cells) drawCells(context, map, canvas, sx, sy);
-  if (map.state === "normal" && options.contours) for (const [share, width] of [[0.8, 1], [0.5, 2]]) drawContour(context, field, canvas.width, canvas.height, share, width);
+  if (map.state === "normal" && options.contours) drawContours(context, field, canvas.width, canvas.height);
   if (map.state !== "normal") drawState(context, canvas, map.state);
 }
 
-// The least value of the smallest region that holds the share of the mass.
-function massLevel(field, share) {
-  const sorted = Float32Array.from(field).sort().reverse();
-  let sum = 0, held = 0;
+// The least value of the smallest region that holds each share of the mass.
+function massLevels(field, shares) {
+  const sorted = Float32Array.from(field).sort();
+  let sum = 0;
   for (const v of sorted) sum += v;
-  for (const v of sorted) { held += v; if (held > 0 && held >= share * sum) return v; }
-  return Infinity;
+  return shares.map(share => {
+    let held = 0, i = sorted.length;
+    while (i > 0 && (held === 0 || held < share * sum)) held += sorted[--i];
+    return held > 0 ? sorted[i] : Infinity;
+  });
 }
 
-function drawContour(context, field, width, height, share, line) {
-  const level = massLevel(field, share);
+function drawContours(context, field, width, height) {
+  const [outer, inner] = massLevels(field, [0.8, 0.5]);
+  drawContour(context, field, width, height, outer, 1);
+  drawContour(context, field, width, height, inner, 2);
+}
+
+function drawContour(context, field, width, height, level, line) {
   if (!isFinite(level)) return;
   const path = new Path2D();
   const at = (x, y) => x < 0 || y < 0 || x >= width || y >= height ? 0 : field[y * width + x];
@@ -217,7 +223,7 @@ function showMap() {
   if (!w) { byId("picture").getContext("2d").drawImage(image, 0, 0); return; }
   const map = mapOf(w, state.kind), range = rangeFor(map, state.kind);
   paint(byId("picture"), map, range, kLargest, options());
-  const unit = unitOf(map), name = kNames[state.kind] || state.kind;
+  const unit = map.scale, name = kNames[state.kind] || state.kind;
   byId("low").textContent = unit === "lift" ? "1 = uniform" : number(range[0]);
   byId("high").textContent = unit === "lift" ? `${range[1].toFixed(1)} times` : number(range[1]);
   const bar = byId("bar").getContext("2d"), table = tableOf(colormapFor(map)), row = bar.createImageData(256, 1);
@@ -281,7 +287,7 @@ function showHere(x, y) {
   state.place = [x, y];
   list.replaceChildren();
   if (!seen(x, y)) { text("li", "the model did not see this place", list); return; }
-  const found = caption().words.map(w => [w, mapOf(w, state.kind)]).filter(([, map]) => map && map.state === "normal").map(([w, map]) => [w.text, valueOf(map, sample(map, x, y, byId("smooth").checked)), unitOf(map)]);
+  const found = caption().words.map(w => [w, mapOf(w, state.kind)]).filter(([, map]) => map && map.state === "normal").map(([w, map]) => [w.text, valueOf(map, sample(map, x, y, byId("smooth").checked)), map.scale]);
   found.sort((p, q) => q[1] - p[1]);
   for (const [said, value, unit] of found) text("span", unit === "lift" ? ` ${value.toFixed(1)} times even` : ` ${number(value)}`, text("li", said, list));
 }

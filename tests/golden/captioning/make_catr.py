@@ -49,8 +49,7 @@ def original(folder):
 
 
 def changes(config):
-    """[{"key", "scale"}]: all of it; [{"key", "row", "column", "value", "step"}]: of that row, that column or that element,
-    both missing nowhere; a column's value grows by `step` a row."""
+    """See golden_weights.change()."""
     rows = [{"key": "mlp.layers.2.weight", "scale": 15.0},
             {"key": "transformer.embeddings.word_embeddings.weight", "scale": 4.0},
             {"key": "transformer.embeddings.word_embeddings.weight", "column": CHANNEL, "value": 0.0},
@@ -68,21 +67,6 @@ def changes(config):
              {"key": "mlp.layers.2.weight", "row": END, "column": 0, "value": 187.5},
              {"key": "mlp.layers.2.bias", "row": END, "value": -20.0}]
     return rows
-
-
-def apply(changed, state):
-    with torch.no_grad():
-        for change in changed:
-            tensor = state[change["key"]]
-            if "scale" in change:
-                tensor.mul_(change["scale"])
-            elif "row" in change and "column" in change:
-                tensor[change["row"], change["column"]] = change["value"]
-            elif "row" in change:
-                tensor[change["row"]] = change["value"]
-            else:
-                grown = change.get("step", 0.0) * torch.arange(len(tensor), dtype=torch.float64)
-                tensor[:, change["column"]] = (change["value"] + grown).float()
 
 
 class Record:
@@ -168,7 +152,7 @@ def golden(config, transform, model, names, commit):
         for key, value in state.items():
             if not key.startswith("backbone."):
                 value.copy_(golden_weights.golden_tensor(key, value, seed, {}))
-        apply(changed, state)
+        golden_weights.change(state, changed)
         with torch.no_grad():
             found = captions(model, names, images)
         if found:

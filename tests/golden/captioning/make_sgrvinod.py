@@ -77,18 +77,6 @@ def changes(words, hidden):
     return rows
 
 
-def apply(changed, state):
-    with torch.no_grad():
-        for change in changed:
-            tensor = state[change["key"]]
-            if "scale" in change:
-                tensor.mul_(change["scale"])
-            elif "column" in change:
-                tensor[change["row"], change["column"]] = change["value"]
-            else:
-                tensor[change["row"]] = change["value"]
-
-
 class Gaps:
     """How far the choices of topk were from the best of what they left, and the best caption from the next."""
 
@@ -180,7 +168,7 @@ def golden(models, caption, commit):
         for seed in DECODER_SEEDS:
             for key, value in both.decoder.state_dict().items():
                 value.copy_(golden_weights.golden_tensor(f"decoder.{key}", value, seed, {}))
-            apply(changed, both.state_dict())
+            golden_weights.change(both.state_dict(), changed)
             found = captions(caption, both.decoder, encoded, words)
             if found:
                 break

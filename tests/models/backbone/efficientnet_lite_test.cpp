@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "models/checkpoint/state_dict.h"
 #include "models/image/image.h"
 #include "tests/models/backbone/golden_network.h"
 #include "tests/support/golden_weights.h"
@@ -18,11 +17,8 @@ constexpr double kMaxError = 1e-3;  // of a probability
 class Lite0Photographs : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string weights = GAZE_SOURCE_DIR "/weights/cache/efficientnet_lite0.pth";
-    if (!std::filesystem::exists(weights)) GTEST_SKIP() << "no weights: run weights/fetch efficientnet_lite0";
-    network_ = make_backbone("efficientnet_lite0");
-    load_state_dict(*network_, read_state_dict(weights));
-    network_->eval();
+    network_ = test::published_lite0();
+    if (!network_) GTEST_SKIP() << "no weights: run weights/fetch efficientnet_lite0";
   }
 
   // Compares the five best classes of each picture of `folder` ("" is the source tree).

@@ -2,8 +2,10 @@
 
 #include <torch/utils.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "models/checkpoint/state_dict.h"
 #include "tests/support/golden_weights.h"
 
 namespace gaze::test {
@@ -20,6 +22,15 @@ std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, c
       models::backbone_options_from_json(golden.value("options", nlohmann::json::object()));
   std::shared_ptr<models::Backbone> network = models::make_backbone(golden.value("network", name), options);
   fill_golden(*network, golden.at("seed"), norms);
+  network->eval();
+  return network;
+}
+
+std::shared_ptr<models::Backbone> published_lite0() {
+  const std::filesystem::path weights = GAZE_SOURCE_DIR "/weights/cache/efficientnet_lite0.pth";
+  if (!std::filesystem::exists(weights)) return nullptr;
+  auto network = models::make_backbone("efficientnet_lite0");
+  models::load_state_dict(*network, models::read_state_dict(weights));
   network->eval();
   return network;
 }

@@ -17,6 +17,9 @@ nlohmann::json golden_file(const std::string& name);
 // mode.
 std::shared_ptr<models::Backbone> golden_network(const nlohmann::json& golden, const std::string& name);
 
+// EfficientNet-Lite0 with its published weights, in evaluation mode; null where they were not fetched.
+std::shared_ptr<models::Backbone> published_lite0();
+
 // Pixels [top + y, left + x] of the picture after every step-th row and column were taken:
 // uint8 [height, width, 3].
 torch::Tensor crop_of(const models::Image& image, int64_t top, int64_t left, int64_t height, int64_t width,

@@ -1,8 +1,12 @@
 #include "tests/models/captioner/golden_captioner.h"
 
+#include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
@@ -57,6 +61,31 @@ StateDict golden_state(const nlohmann::json& golden, const std::string& encoder)
   }
   for (const nlohmann::json& one : golden["changes"]) change(state.at(one["key"]), one);
   return state;
+}
+
+void Parity::compare(const CaptionedImage& found, const nlohmann::json& expected,
+                     const std::map<size_t, std::vector<float>>& maps, const std::string& what) {
+  const Caption& caption = found.captions.front();
+  ASSERT_EQ(nlohmann::json(caption.tokens), expected["tokens"]) << what;
+  EXPECT_TRUE(caption.finished) << what;
+  ASSERT_EQ(caption.words.size() + 1, caption.tokens.size()) << what;
+  double sum = expected["log_probabilities"].back();
+  for (size_t t = 0; t < caption.words.size(); ++t) {
+    const double wanted = expected["log_probabilities"][t];
+    sum += wanted;
+    word = std::max(word, std::abs(caption.words[t].log_probability - wanted));
+  }
+  EXPECT_NEAR(caption.log_probability, sum, 1e-3) << what;
+  for (const auto& [t, map] : maps) {
+    const torch::Tensor wanted = torch::tensor(map).view({found.rows, found.cols});
+    cell = std::max(cell, (caption.words.at(t).map - wanted).abs().max().item<double>());
+  }
+}
+
+void Parity::judge() const {
+  std::cout << "largest difference: log-probability " << word << ", map " << cell << "\n";
+  EXPECT_LE(word, 1e-3);
+  EXPECT_LE(cell, 1e-4);
 }
 
 }  // namespace gaze::models::test

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "models/checkpoint/state_dict.h"
 #include "models/explain/activation_maps.h"
 #include "models/explain/integrated_gradients.h"
 #include "models/image/image.h"
@@ -18,11 +17,8 @@ namespace {
 class GoldenMaps : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string weights = GAZE_SOURCE_DIR "/weights/cache/efficientnet_lite0.pth";
-    if (!std::filesystem::exists(weights)) GTEST_SKIP() << "no weights: run weights/fetch efficientnet_lite0";
-    network_ = make_backbone("efficientnet_lite0");
-    load_state_dict(*network_, read_state_dict(weights));
-    network_->eval();
+    network_ = test::published_lite0();
+    if (!network_) GTEST_SKIP() << "no weights: run weights/fetch efficientnet_lite0";
     std::ifstream file(GAZE_SOURCE_DIR "/tests/golden/explain/explain.json");
     golden_ = nlohmann::json::parse(file);
   }

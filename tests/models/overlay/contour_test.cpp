@@ -20,12 +20,12 @@ Geometry whole(int64_t size) {
   return g;
 }
 
-TEST(MassLevel, is_the_least_value_of_the_region) {
-  EXPECT_EQ(detail::mass_level({1, 4, 2, 3}, 0.5), 3);  // 4 + 3 of 10
-  EXPECT_EQ(detail::mass_level({1, 4, 2, 3}, 0.4), 4);  // 4
-  EXPECT_EQ(detail::mass_level({1, 4, 2, 3}, 0.99), 1);
-  EXPECT_EQ(detail::mass_level({-5, 4, 0, 4}, 0.8), 4);  // what is below zero is no mass
-  EXPECT_EQ(detail::mass_level({0, 0, -1}, 0.5), std::numeric_limits<double>::infinity());
+TEST(MassLevels, are_the_least_values_of_the_regions) {
+  // 4 + 3 of 10, 4, all
+  EXPECT_EQ(detail::mass_levels({1, 4, 2, 3}, {0.5, 0.4, 0.99}), (std::vector<double>{3, 4, 1}));
+  EXPECT_EQ(detail::mass_levels({-5, 4, 0, 4}, {0.8}), (std::vector<double>{4}));  // below zero is no mass
+  EXPECT_EQ(detail::mass_levels({0, 0, -1}, {0.5}),
+            (std::vector<double>{std::numeric_limits<double>::infinity()}));
 }
 
 // A normal density of deviation s holds the share p within the radius s sqrt(-2 ln(1 - p)).
@@ -41,7 +41,7 @@ TEST(MassContour, of_a_normal_density_is_a_circle) {
     }
   }
   for (const double share : {0.5, 0.8}) {
-    const auto segments = detail::mass_contour(whole(kSize), grid, Upsample::bilinear, share);
+    const auto segments = detail::mass_contours(whole(kSize), grid, Upsample::bilinear, {share})[0];
     const double radius = kDeviation * std::sqrt(-2 * std::log(1 - share));
     double length = 0;
     for (const detail::Segment& s : segments) {
@@ -55,7 +55,9 @@ TEST(MassContour, of_a_normal_density_is_a_circle) {
 TEST(MassContour, runs_along_the_borders_of_cells) {
   Grid grid{4, 4, std::vector<float>(16, 0.0F)};
   grid.values[5] = 1;  // covers 10 ... 20 both ways
-  for (const detail::Segment& s : detail::mass_contour(whole(40), grid, Upsample::cells, 0.5)) {
+  const auto contours = detail::mass_contours(whole(40), grid, Upsample::cells, {0.5});
+  EXPECT_FALSE(contours[0].empty());
+  for (const detail::Segment& s : contours[0]) {
     for (const size_t end : {0, 2}) {
       const double away = std::max(std::abs(s[end] - 15), std::abs(s[end + 1] - 15));
       EXPECT_NEAR(away, 5, 1);
@@ -65,7 +67,7 @@ TEST(MassContour, runs_along_the_borders_of_cells) {
 
 TEST(MassContour, a_map_without_mass_has_none) {
   const Grid grid{2, 2, {0, -1, 0, 0}};
-  EXPECT_TRUE(detail::mass_contour(whole(20), grid, Upsample::bilinear, 0.5).empty());
+  EXPECT_TRUE(detail::mass_contours(whole(20), grid, Upsample::bilinear, {0.5})[0].empty());
 }
 
 TEST(DrawMap, contours_touch_nothing_but_their_lines) {

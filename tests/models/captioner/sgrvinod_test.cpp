@@ -50,8 +50,9 @@ TEST(SgrvinodCaptioner, says_what_the_original_code_says) {
         captioner.caption({image}, original_search(expected["beam"].get<int64_t>())).front();
     EXPECT_EQ(found.rows, 14);
     std::map<size_t, std::vector<float>> maps;
-    for (const nlohmann::json& map : expected.value("maps", nlohmann::json::array()))
-      maps.emplace(maps.size(), map.get<std::vector<float>>());
+    // The last is the end token's, which is no word.
+    for (size_t t = 0; expected.contains("maps") && t + 1 < expected["maps"].size(); ++t)
+      maps.emplace(t, expected["maps"][t].get<std::vector<float>>());
     parity.compare(found, expected, maps,
                    expected["picture"].get<std::string>() + " beam " + expected["beam"].dump());
   }

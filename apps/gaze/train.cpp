@@ -4,10 +4,28 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "apps/gaze/progress.h"
+#include "apps/gaze/recipe_file.h"
 
 namespace gaze::apps {
+
+void add_train_flags(CLI::App& command, TrainFlags& flags, const std::string& files) {
+  command.add_option("--recipe", flags.recipe, "JSON file with values of the flags below; flags win");
+  command.add_option("--out", flags.out, fmt::format("folder of the run: {}", files))->required();
+  command.add_flag("--json", flags.json, "print the result as JSON");
+  add_common_options(command, flags.common);
+}
+
+void train_when_chosen(CLI::App& command, const TrainFlags& flags, Run& run, Run train) {
+  command.callback([&command, &flags, &run, train = std::move(train)] {
+    run = [&command, &flags, train] {
+      if (!flags.recipe.empty()) apply_recipe(command, flags.recipe);
+      return train();
+    };
+  });
+}
 
 std::function<void(const models::TrainingMoment&)> watch_training(const std::string& score) {
   struct Shown {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
-#include "apps/gaze/recipe_file.h"
 #include "apps/gaze/train.h"
 #include "models/training/caption_training.h"
 
@@ -15,16 +14,14 @@ namespace {
 
 struct TrainCaption {
   models::CaptionRecipe recipe;
-  CommonOptions common;
-  std::filesystem::path recipe_file, out;
-  bool json = false;
+  TrainFlags flags;
 };
 
 int train(const TrainCaption& options) {
-  apply(options.common);
+  apply(options.flags.common);
   const models::TrainingResult result =
-      models::train_caption(options.recipe, options.out, watch_training("all nouns right"));
-  if (options.json) {
+      models::train_caption(options.recipe, options.flags.out, watch_training("all nouns right"));
+  if (options.flags.json) {
     std::cout << nlohmann::json{{"model", result.model.string()},
                                 {"val_nouns", result.val_nouns},
                                 {"val_loss", result.val_loss}}
@@ -46,13 +43,7 @@ void add_train_caption(CLI::App& train_app, Run& run) {
       "Trains a captioner on composed scenes; run it again to go on after it was stopped.\n\nExample:\n"
       "  gaze train caption --recipe weights/recipes/lite0-cbam-caption.json --out out/caption");
   models::CaptionRecipe& recipe = options->recipe;
-  command->add_option("--recipe", options->recipe_file,
-                      "JSON file with values of the flags below; flags win");
-  command
-      ->add_option("--out", options->out, "folder of the run: model.safetensors, log.csv, state.safetensors")
-      ->required();
-  command->add_flag("--json", options->json, "print the result as JSON");
-  add_common_options(*command, options->common);
+  add_train_flags(*command, options->flags);
 
   command->add_option("--backbone", recipe.backbone, "network whose class evidence is read")
       ->capture_default_str();
@@ -174,15 +165,12 @@ void add_train_caption(CLI::App& train_app, Run& run) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
 
-  command->callback([command, options, &run] {
-    run = [command, options] {
-      if (!options->recipe_file.empty()) apply_recipe(*command, options->recipe_file);
-      if (options->recipe.weights.empty())
-        throw UsageError(
-            "--weights: give the ImageNet weights of the backbone (weights/fetch gets EfficientNet-Lite0's)");
-      options->recipe.seed = options->common.seed;
-      return train(*options);
-    };
+  train_when_chosen(*command, options->flags, run, [options] {
+    if (options->recipe.weights.empty())
+      throw UsageError(
+          "--weights: give the ImageNet weights of the backbone (weights/fetch gets EfficientNet-Lite0's)");
+    options->recipe.seed = options->flags.common.seed;
+    return train(*options);
   });
 }
 

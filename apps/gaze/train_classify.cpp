@@ -9,7 +9,6 @@
 #include "apps/gaze/network_source.h"
 #include "apps/gaze/optimizer_options.h"
 #include "apps/gaze/progress.h"
-#include "apps/gaze/recipe_file.h"
 #include "apps/gaze/train.h"
 #include "models/training/classify_training.h"
 
@@ -20,9 +19,8 @@ struct TrainClassify {
   NetworkSource source;
   models::ClassifyRecipe recipe;
   models::ImageOptions image;
-  std::filesystem::path data, recipe_file, out;
-  CommonOptions common;
-  bool json = false;
+  std::filesystem::path data;
+  TrainFlags flags;
 };
 
 models::ImageFolder read_pictures(const TrainClassify& options) {
@@ -58,8 +56,8 @@ int train(TrainClassify options) {
   check(options.source);
   if (options.data.empty())
     throw UsageError("--data: give the folder of the pictures, a folder a class in it");
-  apply(options.common);
-  options.recipe.seed = options.common.seed;
+  apply(options.flags.common);
+  options.recipe.seed = options.flags.common.seed;
   models::check(options.recipe);
   LoadedNetwork loaded = load_network(options.source);
   if (options.recipe.licence.empty() && loaded.model && loaded.model->description.contains("provenance"))
@@ -68,8 +66,8 @@ int train(TrainClassify options) {
   const std::string name = std::filesystem::absolute(options.data / ".").parent_path().filename().string();
   const models::ClassifyResult result =
       models::train_classify(options.recipe, {loaded.network, loaded.preprocessing, loaded.labels, name},
-                             pictures, options.out, {watch_training("right"), warn});
-  print_result(result, pictures, options.json);
+                             pictures, options.flags.out, {watch_training("right"), warn});
+  print_result(result, pictures, options.flags.json);
   if (pictures.unreadable.empty()) return kOk;
   warn(fmt::format("{} pictures could not be read and were left out", pictures.unreadable.size()));
   return kSomeFailed;
@@ -151,25 +149,13 @@ void add_train_classify(CLI::App& train_app, Run& run) {
       "they are.");
   command->add_option("--data", options->data, "folder of the pictures");
   add_network_options(*command, options->source);
-  command
-      ->add_option(
-          "--out", options->out,
-          "folder of the run: model.safetensors, confusion.csv, log.csv, gates.csv, state.safetensors")
-      ->required();
-  command->add_option("--recipe", options->recipe_file,
-                      "JSON file with values of the flags below; flags win");
-  command->add_flag("--json", options->json, "print the result as JSON");
+  add_train_flags(*command, options->flags,
+                  "model.safetensors, confusion.csv, log.csv, gates.csv, state.safetensors");
   command->add_option("--max-pixels", options->image.max_pixels, "larger pictures are left out")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  add_common_options(*command, options->common);
   add_training_options(*command, options->recipe);
-  command->callback([command, options, &run] {
-    run = [command, options] {
-      if (!options->recipe_file.empty()) apply_recipe(*command, options->recipe_file);
-      return train(*options);
-    };
-  });
+  train_when_chosen(*command, options->flags, run, [options] { return train(*options); });
 }
 
 }  // namespace gaze::apps

@@ -7,7 +7,6 @@
 
 #include "apps/gaze/command.h"
 #include "apps/gaze/optimizer_options.h"
-#include "apps/gaze/recipe_file.h"
 #include "apps/gaze/train.h"
 #include "models/backbone/backbone.h"
 #include "models/training/distill_training.h"
@@ -17,16 +16,14 @@ namespace {
 
 struct TrainDistill {
   models::DistillRecipe recipe;
-  CommonOptions common;
-  std::filesystem::path recipe_file, out;
-  bool json = false;
+  TrainFlags flags;
 };
 
 int train(const TrainDistill& options) {
-  apply(options.common);
+  apply(options.flags.common);
   const models::DistillResult result =
-      models::train_distill(options.recipe, options.out, {watch_training("the teacher's class"), warn});
-  if (options.json) {
+      models::train_distill(options.recipe, options.flags.out, {watch_training("the teacher's class"), warn});
+  if (options.flags.json) {
     std::cout << nlohmann::json{{"model", result.model.string()},
                                 {"val_agreement", result.val_agreement},
                                 {"val_loss", result.val_loss}}
@@ -133,24 +130,15 @@ void add_train_distill(CLI::App& train_app, Run& run) {
       "  gaze train distill --recipe weights/recipes/resnet18-cbam-distill.json --weights "
       "weights/cache/efficientnet_lite0.pth --out out/resnet18\n"
       "  gaze classify tests/photos --model out/resnet18/model.safetensors");
-  command->add_option("--recipe", options->recipe_file,
-                      "JSON file with values of the flags below; flags win");
-  command
-      ->add_option("--out", options->out, "folder of the run: model.safetensors, log.csv, state.safetensors")
-      ->required();
-  command->add_flag("--json", options->json, "print the result as JSON");
-  add_common_options(*command, options->common);
+  add_train_flags(*command, options->flags);
   add_network_flags(*command, options->recipe);
   add_picture_flags(*command, options->recipe);
   add_step_flags(*command, options->recipe);
-  command->callback([command, options, &run] {
-    run = [command, options] {
-      if (!options->recipe_file.empty()) apply_recipe(*command, options->recipe_file);
-      if (options->recipe.weights.empty())
-        throw UsageError("--weights: give the teacher's weights (weights/fetch gets EfficientNet-Lite0's)");
-      options->recipe.seed = options->common.seed;
-      return train(*options);
-    };
+  train_when_chosen(*command, options->flags, run, [options] {
+    if (options->recipe.weights.empty())
+      throw UsageError("--weights: give the teacher's weights (weights/fetch gets EfficientNet-Lite0's)");
+    options->recipe.seed = options->flags.common.seed;
+    return train(*options);
   });
 }
 

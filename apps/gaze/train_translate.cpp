@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/gaze/command.h"
-#include "apps/gaze/recipe_file.h"
 #include "apps/gaze/train.h"
 #include "models/training/translation_training.h"
 
@@ -15,16 +14,15 @@ namespace {
 
 struct TrainTranslate {
   models::TranslationRecipe recipe;
-  CommonOptions common;
-  std::filesystem::path recipe_file, out;
-  bool json = false, no_attention = false;
+  TrainFlags flags;
+  bool no_attention = false;
 };
 
 int train(const TrainTranslate& options) {
-  apply(options.common);
+  apply(options.flags.common);
   const models::TranslationTraining result = models::train_translation(
-      options.recipe, options.out, watch_training("translated to the letter"), warn);
-  if (options.json) {
+      options.recipe, options.flags.out, watch_training("translated to the letter"), warn);
+  if (options.flags.json) {
     std::cout << nlohmann::json{{"model", result.model.string()},
                                 {"val_loss", result.val_loss},
                                 {"val_exact", result.val_exact}}
@@ -128,27 +126,18 @@ void add_train_translate(CLI::App& train_app, Run& run) {
       "Example:\n  gaze data pairs --kind dates --out out/dates.tsv --count 20000\n"
       "  gaze train translate --data out/dates.tsv --out out/dates");
   models::TranslationRecipe& recipe = options->recipe;
-  command->add_option("--recipe", options->recipe_file,
-                      "JSON file with values of the flags below; flags win");
-  command
-      ->add_option("--out", options->out, "folder of the run: model.safetensors, log.csv, state.safetensors")
-      ->required();
-  command->add_flag("--json", options->json, "print the result as JSON");
-  add_common_options(*command, options->common);
+  add_train_flags(*command, options->flags);
   add_data_options(*command, recipe);
   add_network_options(*command, recipe);
   command->add_flag("--no-attention", options->no_attention,
                     "read every token from one summary of the source instead, to compare");
   add_training_options(*command, recipe);
-  command->callback([command, options, &run] {
-    run = [command, options] {
-      if (!options->recipe_file.empty()) apply_recipe(*command, options->recipe_file);
-      if (options->recipe.data.empty())
-        throw UsageError("--data: give a file of pairs (gaze data pairs writes some)");
-      options->recipe.seed = options->common.seed;
-      options->recipe.attention = !options->no_attention;
-      return train(*options);
-    };
+  train_when_chosen(*command, options->flags, run, [options] {
+    if (options->recipe.data.empty())
+      throw UsageError("--data: give a file of pairs (gaze data pairs writes some)");
+    options->recipe.seed = options->flags.common.seed;
+    options->recipe.attention = !options->no_attention;
+    return train(*options);
   });
 }
 

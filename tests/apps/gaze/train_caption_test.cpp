@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -107,6 +108,26 @@ TEST_F(TrainCaption, an_lstm_learns_too) {
   ASSERT_EQ(said.status, 0) << said.err;
   for (const auto& word : nlohmann::json::parse(said.out)["captions"][0]["words"])
     EXPECT_EQ(word["map"]["cols"], 2);
+}
+
+// One step from the same weights by the same draws: the loss grows in proportion to the term's weight.
+TEST_F(TrainCaption, an_lstm_is_asked_to_look_at_every_cell) {
+  const auto first_loss = [&](const std::string& weight) {
+    std::vector<std::string> lstm = command(weight);
+    lstm.insert(lstm.end(),
+                {"--decoder", "lstm", "--hidden", "24", "--attention", "16", "--epochs", "1", "--scenes", "4",
+                 "--noun-steps", "0", "--module", "none", "--doubly-stochastic", weight});
+    const test::ProgramResult trained = run_program(lstm);
+    EXPECT_EQ(trained.status, 0) << trained.err;
+    std::ifstream log(folder_.path() / weight / "log.csv");
+    std::string line;
+    while (std::getline(log, line) && line.rfind("decoder,1,", 0) != 0) {
+    }
+    return line.size() > 10 ? std::stod(line.substr(10)) : NAN;
+  };
+  const double without = first_loss("0"), with = first_loss("1");
+  EXPECT_GT(with - without, 0.01);
+  EXPECT_NEAR(first_loss("3") - without, 3 * (with - without), 1e-4);
 }
 
 TEST_F(TrainCaption, another_recipe_does_not_go_on_from_this_state) {
